@@ -1,0 +1,155 @@
+//! Several limits in one decision: all are charged, or none.
+
+use core::cmp::Reverse;
+use core::fmt;
+
+use crate::{Cost, Decision, Quota, State, Time, decide};
+
+/// The most charges in one decision.
+pub const CHARGES_MAX: usize = 16;
+
+/// Which limit: the hash of the names of its policy and of itself. Two limits with equal names are one limit.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LimitId(u64);
+
+impl LimitId {
+    /// The identity of limit `limit` of policy `policy`.
+    ///
+    /// FNV-1a over both names, with a byte between them that UTF-8 does not use. The names come from whoever
+    /// configures the limits, so a hash that an attacker could collide is enough.
+    #[must_use]
+    pub const fn of(policy: &str, limit: &str) -> Self {
+        let hash = fnv1a(0xcbf2_9ce4_8422_2325, policy.as_bytes());
+        let hash = fnv1a(hash, &[0xff]);
+        Self(fnv1a(hash, limit.as_bytes()))
+    }
+
+    /// The identity as a number.
+    #[must_use]
+    pub const fn as_u64(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Debug for LimitId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LimitId({:016x})", self.0)
+    }
+}
+
+const fn fnv1a(mut hash: u64, bytes: &[u8]) -> u64 {
+    let mut i = 0;
+    while i < bytes.len() {
+        hash = (hash ^ bytes[i] as u64).wrapping_mul(0x0000_0100_0000_01b3);
+        i += 1;
+    }
+    hash
+}
+
+/// Does a denial of this limit deny the request?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Yes.
+    #[default]
+    Enforce,
+    /// No: it is evaluated and counted after the enforced ones, and charged only if they allowed.
+    Shadow,
+}
+
+/// One limit's claim on one request: so much of this key's bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charge<'a> {
+    /// The limit.
+    pub limit: LimitId,
+    /// What it allows.
+    pub quota: Quota,
+    /// Whose bucket is charged; compared as bytes.
+    pub key: &'a [u8],
+    /// How much.
+    pub cost: Cost,
+    /// Whether a denial counts.
+    pub mode: Mode,
+}
+
+impl Charge<'_> {
+    /// Do both draw on one bucket? Then their costs are summed.
+    #[must_use]
+    pub fn shares_bucket(&self, other: &Self) -> bool {
+        self.limit == other.limit && self.key == other.key
+    }
+}
+
+/// The answer to a request, over all of its charges.
+#[must_use = "a verdict that nobody looks at limits nothing"]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// May the request pass?
+    pub allowed: bool,
+    /// The place, among the charges, of the one that binds: of those that deny the one with the longest wait, else
+    /// the one with the least remaining. Limits in shadow never bind. `None` if nothing was charged.
+    pub binding: Option<usize>,
+}
+
+impl Verdict {
+    /// The verdict that follows from the decisions on all charges.
+    pub fn over(charges: &[Charge<'_>], decisions: &[Decision]) -> Self {
+        let enforced = || charges.iter().zip(decisions).enumerate().filter(|(_, (charge, _))| is_enforced(charge));
+        let denying = enforced().filter(|(_, (_, decision))| !decision.is_allowed());
+        // Of equals the first one, hence the least of the reversed.
+        let longest = denying.min_by_key(|(_, (_, decision))| Reverse((decision.is_never(), decision.retry_after())));
+        if let Some((i, _)) = longest {
+            return Self { allowed: false, binding: Some(i) };
+        }
+        let least = enforced().min_by_key(|(_, (_, decision))| decision.remaining());
+        Self { allowed: true, binding: least.map(|(i, _)| i) }
+    }
+}
+
+fn is_enforced(charge: &Charge<'_>) -> bool {
+    charge.mode == Mode::Enforce
+}
+
+/// Decides all charges at once, and leaves in `states` what follows: all are charged, or none.
+///
+/// `states[i]` is the bucket of `charges[i]`; of several charges on one bucket the first one's place counts, and the
+/// others are given the same decision. The same function decides in memory and in simulations; the script that runs in
+/// a remote store is held against it.
+///
+/// # Panics
+/// The slices differ in length, or are longer than [`CHARGES_MAX`].
+pub fn decide_all(charges: &[Charge<'_>], states: &mut [State], decisions: &mut [Decision], now: Time) -> Verdict {
+    assert!(charges.len() <= CHARGES_MAX, "at most {CHARGES_MAX} charges in one decision");
+    assert!(charges.len() == states.len() && charges.len() == decisions.len(), "one state and decision per charge");
+    let mut next = [State::FULL; CHARGES_MAX];
+    for (i, charge) in charges.iter().enumerate() {
+        match first_place(charges, i) {
+            first if first < i => decisions[i] = decisions[first],
+            _ => {
+                let cost = total_cost(charges, i);
+                (decisions[i], next[i]) = decide(&charge.quota, states[i], cost, now);
+            }
+        }
+    }
+    let verdict = Verdict::over(charges, decisions);
+    for (i, decision) in decisions.iter_mut().enumerate() {
+        let first = first_place(charges, i);
+        if verdict.allowed || !decision.is_allowed() {
+            // Charged; or denied, when the state that follows is the old one or its repair.
+            if first == i {
+                states[i] = next[i];
+            }
+        } else {
+            *decision = decision.uncharged(states[first]);
+        }
+    }
+    if verdict.allowed { verdict } else { Verdict::over(charges, decisions) }
+}
+
+fn first_place(charges: &[Charge<'_>], i: usize) -> usize {
+    charges[..i].iter().position(|earlier| earlier.shares_bucket(&charges[i])).unwrap_or(i)
+}
+
+fn total_cost(charges: &[Charge<'_>], i: usize) -> Cost {
+    let sharing = charges[i..].iter().filter(|later| later.shares_bucket(&charges[i]));
+    sharing.fold(Cost::ZERO, |sum, charge| sum.saturating_add(charge.cost))
+}

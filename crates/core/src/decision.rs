@@ -1,0 +1,169 @@
+//! The answer.
+//!
+//! A decision keeps the exact numbers it was made from and computes what is shown only when somebody looks, so that
+//! nothing is rounded before it is shown, and nothing is divided that nobody reads.
+
+use core::time::Duration;
+
+use crate::{Algorithm, Cost, Quota, State, Time, fixed_window, time::span, token_bucket};
+
+/// What was decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It may pass.
+    Allowed,
+    /// Not now. Waiting exactly `retry_after` lets the same cost pass if nobody else asks; a nanosecond less does not.
+    Denied {
+        /// The least wait.
+        retry_after: Duration,
+    },
+    /// It can never pass: its cost is above the burst, or the limit is zero. There is no wait that would help.
+    Never,
+}
+
+/// [`Outcome`] before the wait is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ruling {
+    Allowed,
+    Denied,
+    Never,
+}
+
+/// The answer to one charge.
+#[must_use = "a decision that nobody looks at limits nothing"]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    ruling: Ruling,
+    cost: Cost,
+    now: Time,
+    /// The bucket after the decision, brought up to `now`.
+    state: State,
+    /// A wait that has another cause than the bucket, in nanoseconds.
+    held_ns: u64,
+    quota: Quota,
+}
+
+impl Decision {
+    #[inline]
+    pub(crate) fn new(ruling: Ruling, quota: &Quota, state: State, cost: Cost, now: Time) -> Self {
+        Self { ruling, cost, now, state, held_ns: 0, quota: *quota }
+    }
+
+    /// A denial that the bucket itself did not make: there is no room for it in the store, say. It lasts for `wait`,
+    /// and at least for one nanosecond.
+    pub fn held(quota: &Quota, cost: Cost, now: Time, wait: Duration) -> Self {
+        let held_ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX).max(1);
+        Self { ruling: Ruling::Denied, cost, now, state: State::FULL, held_ns, quota: *quota }
+    }
+
+    /// The decision that nobody has made yet: an allowed look at a full bucket. For filling arrays.
+    pub fn unmade(quota: &Quota) -> Self {
+        Self::new(Ruling::Allowed, quota, State::FULL, Cost::ZERO, Time::ZERO)
+    }
+
+    /// The same answer, when the charge was not made after all, because another limit denied.
+    #[inline]
+    pub(crate) fn uncharged(self, before: State) -> Self {
+        let (look, _) = crate::decide(&self.quota, before, Cost::ZERO, self.now);
+        Self { cost: self.cost, ..look }
+    }
+
+    /// Did it pass?
+    #[must_use]
+    #[inline]
+    pub const fn is_allowed(&self) -> bool {
+        matches!(self.ruling, Ruling::Allowed)
+    }
+
+    /// What was decided, with the wait if there is one.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        match self.ruling {
+            Ruling::Allowed => Outcome::Allowed,
+            Ruling::Never => Outcome::Never,
+            Ruling::Denied => Outcome::Denied { retry_after: self.wait() },
+        }
+    }
+
+    /// The least wait before the same cost can pass; `None` if it passed, or never can.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self.outcome() {
+            Outcome::Denied { retry_after } => Some(retry_after),
+            Outcome::Allowed | Outcome::Never => None,
+        }
+    }
+
+    /// Cost that would still pass now, in tokens.
+    ///
+    /// A denial can leave some: two tokens are left and five were asked for.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        match self.quota.algorithm() {
+            _ if self.held_ns > 0 => 0,
+            Algorithm::TokenBucket => token_bucket::remaining(&self.quota, self.state, self.now),
+            Algorithm::FixedWindow => fixed_window::remaining(&self.quota, self.state),
+        }
+    }
+
+    /// The time until the bucket is full; zero if it is. Rounded up to a nanosecond.
+    #[must_use]
+    pub fn reset_after(&self) -> Duration {
+        let ns = match self.quota.algorithm() {
+            Algorithm::TokenBucket => token_bucket::reset_ns(&self.quota, self.state, self.now),
+            Algorithm::FixedWindow => fixed_window::reset_ns(&self.quota, self.state, self.now),
+        };
+        span(ns.max(u128::from(self.held_ns)))
+    }
+
+    /// The time until at least one more token can be taken than now; zero if the bucket is full.
+    #[must_use]
+    pub fn next_token_after(&self) -> Duration {
+        let more = self.remaining().saturating_add(1);
+        if self.held_ns > 0 {
+            return Duration::from_nanos(self.held_ns);
+        }
+        if more > self.quota.burst() {
+            return self.reset_after();
+        }
+        span(self.wait_ns_for(Cost::new(more)))
+    }
+
+    /// The quota that it was decided under.
+    #[must_use]
+    pub const fn quota(&self) -> &Quota {
+        &self.quota
+    }
+
+    /// The cost that was asked for.
+    #[must_use]
+    pub const fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// The instant at which it was decided, on the store's clock.
+    #[must_use]
+    pub const fn decided_at(&self) -> Time {
+        self.now
+    }
+
+    /// Denied, and can never pass?
+    #[must_use]
+    pub const fn is_never(&self) -> bool {
+        matches!(self.ruling, Ruling::Never)
+    }
+
+    fn wait(&self) -> Duration {
+        if self.held_ns > 0 {
+            return Duration::from_nanos(self.held_ns);
+        }
+        span(self.wait_ns_for(self.cost))
+    }
+
+    fn wait_ns_for(&self, cost: Cost) -> u128 {
+        match self.quota.algorithm() {
+            Algorithm::TokenBucket => token_bucket::wait_ns(&self.quota, self.state, cost, self.now),
+            Algorithm::FixedWindow => fixed_window::wait_ns(&self.quota, self.state, self.now),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The pure heart of Tidegate: may this caller go on now, and if not, when?
+//!
+//! A limiter is a function, [`decide`]: it takes a [`Quota`], the [`State`] of one bucket, a [`Cost`] and the
+//! [`Time`], and gives back a [`Decision`] and the state that follows. Everything else in Tidegate carries that
+//! function to where the state lives.
+//!
+//! This crate knows no clock, no I/O and no allocation; it is `no_std`, has no dependencies and no unsafe code.
+//! All arithmetic is exact: the rate is kept as a ratio of integers and nothing is rounded until it is shown.
+//!
+//! ```
+//! use tidegate_core::{decide, Cost, Limit, Outcome, State, Time};
+//! use core::time::Duration;
+//!
+//! let limit: Limit = "2/min burst 1".parse().unwrap();
+//! let quota = limit.quota().expect("a limit with a rate has a quota");
+//!
+//! let (first, state) = decide(&quota, State::FULL, Cost::ONE, Time::from_secs(0));
+//! assert!(first.is_allowed());
+//!
+//! let (second, _) = decide(&quota, state, Cost::ONE, Time::from_secs(10));
+//! assert_eq!(second.outcome(), Outcome::Denied { retry_after: Duration::from_secs(20) });
+//! ```
+//!
+//! Read the modules in this order: `time`, `quota`, `state`, `token_bucket`, `fixed_window`, `decision`, then
+//! `limit` (the text that people write), `charge` and `store` (several limits in one step, and where buckets live).
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod charge;
+mod decision;
+mod fixed_window;
+mod limit;
+mod quota;
+mod state;
+mod store;
+mod text;
+mod time;
+mod token_bucket;
+
+pub use charge::{CHARGES_MAX, Charge, LimitId, Mode, Verdict, decide_all};
+pub use decision::{Decision, Outcome};
+pub use limit::Limit;
+pub use quota::{Algorithm, BURST_MAX, COUNT_MAX, Cost, PERIOD_MAX, Quota, QuotaError, Rate, UnknownAlgorithm};
+pub use state::{State, carry_over, decide, full_at, grant};
+pub use store::Store;
+pub use text::{LimitError, PeriodText};
+pub use time::Time;

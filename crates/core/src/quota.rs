@@ -1,0 +1,320 @@
+//! What is allowed: a rate, and the burst that may pass at once.
+//!
+//! A rate is kept twice: as it was written (`60` per minute, which a fixed window and a header field need) and
+//! reduced (`1` per second, which the token bucket computes with). Reducing a ratio loses nothing.
+
+use core::fmt;
+use core::num::NonZeroU64;
+use core::time::Duration;
+
+/// The largest burst: 2^32.
+pub const BURST_MAX: u64 = 1 << 32;
+/// The largest count of a rate in lowest terms: 2^32 (`1/ns` is the fastest rate, so larger counts rarely remain).
+pub const COUNT_MAX: u64 = 1 << 32;
+/// The longest period: a year of 365 days.
+pub const PERIOD_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// The tokens that one request takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cost(u64);
+
+impl Cost {
+    /// A look: reports and changes nothing.
+    pub const ZERO: Self = Self(0);
+    /// What a request costs unless someone says otherwise.
+    pub const ONE: Self = Self(1);
+
+    /// A cost of `tokens` tokens.
+    #[must_use]
+    pub const fn new(tokens: u64) -> Self {
+        Self(tokens)
+    }
+
+    /// The cost in tokens.
+    #[must_use]
+    pub const fn tokens(self) -> u64 {
+        self.0
+    }
+
+    /// Both costs together, at most 2^64 - 1 tokens.
+    #[must_use]
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl From<u64> for Cost {
+    fn from(tokens: u64) -> Self {
+        Self(tokens)
+    }
+}
+
+/// How a quota is enforced. One file per algorithm, all in one mould.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// Refills by elapsed time; over any span d at most burst + rate x d passes. The default.
+    #[default]
+    TokenBucket,
+    /// Counts per period, aligned to the clock's epoch; up to twice the count can pass around an edge.
+    FixedWindow,
+}
+
+impl Algorithm {
+    /// Every algorithm, the default first.
+    pub const ALL: [Self; 2] = [Self::TokenBucket, Self::FixedWindow];
+
+    /// The name that flags and configuration files use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TokenBucket => "token-bucket",
+            Self::FixedWindow => "fixed-window",
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl core::str::FromStr for Algorithm {
+    type Err = UnknownAlgorithm;
+
+    fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
+        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name).ok_or(UnknownAlgorithm)
+    }
+}
+
+/// The name is not one of [`Algorithm::ALL`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownAlgorithm;
+
+impl fmt::Display for UnknownAlgorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected one of")?;
+        for (i, algorithm) in Algorithm::ALL.iter().enumerate() {
+            write!(f, "{} `{algorithm}`", if i == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for UnknownAlgorithm {}
+
+/// Cost replenished per period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rate {
+    count: u64,
+    period_ns: NonZeroU64,
+    /// `count` per `period_ns` in lowest terms; what the token bucket computes with.
+    pub(crate) tokens: NonZeroU64,
+    pub(crate) per_ns: NonZeroU64,
+}
+
+impl Rate {
+    /// A rate of `count` tokens per `period`.
+    ///
+    /// # Errors
+    /// The rate is zero, faster than 1 per nanosecond, its period longer than a year, or its count in lowest
+    /// terms above [`COUNT_MAX`]: outside of that the arithmetic would not be exact.
+    pub fn new(count: u64, period: Duration) -> Result<Self, QuotaError> {
+        let count = NonZeroU64::new(count).ok_or(QuotaError::CountZero)?;
+        let period_ns = period_ns(period)?;
+        let divisor = gcd(count, period_ns);
+        let (tokens, per_ns) = (quotient(count, divisor), quotient(period_ns, divisor));
+        if tokens > per_ns {
+            return Err(QuotaError::TooFast);
+        }
+        if tokens.get() > COUNT_MAX {
+            return Err(QuotaError::CountTooLarge);
+        }
+        Ok(Self { count: count.get(), period_ns, tokens, per_ns })
+    }
+
+    /// The count, as it was written.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The period, as it was written.
+    #[must_use]
+    pub const fn period(&self) -> Duration {
+        Duration::from_nanos(self.period_ns.get())
+    }
+
+    pub(crate) const fn period_ns(&self) -> NonZeroU64 {
+        self.period_ns
+    }
+}
+
+/// A rate and a burst, enforced by an algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Quota {
+    rate: Rate,
+    burst: u64,
+    algorithm: Algorithm,
+}
+
+impl Quota {
+    /// A token bucket whose burst is the rate's count.
+    ///
+    /// # Errors
+    /// The count is above [`BURST_MAX`]; give a burst with [`Quota::with_burst`].
+    pub const fn new(rate: Rate) -> Result<Self, QuotaError> {
+        Self::with_burst(rate, rate.count)
+    }
+
+    /// A token bucket with room for `burst` tokens.
+    ///
+    /// # Errors
+    /// The burst is zero or above [`BURST_MAX`].
+    pub const fn with_burst(rate: Rate, burst: u64) -> Result<Self, QuotaError> {
+        match burst {
+            0 => Err(QuotaError::BurstZero),
+            1..=BURST_MAX => Ok(Self { rate, burst, algorithm: Algorithm::TokenBucket }),
+            _ => Err(QuotaError::BurstTooLarge),
+        }
+    }
+
+    /// The same rate and burst under another algorithm.
+    ///
+    /// # Errors
+    /// A fixed window holds exactly its count, so another burst is refused.
+    pub const fn with_algorithm(self, algorithm: Algorithm) -> Result<Self, QuotaError> {
+        match algorithm {
+            Algorithm::FixedWindow if self.burst != self.rate.count && self.burst != 0 => {
+                Err(QuotaError::BurstIsNotTheCount)
+            }
+            _ => Ok(Self { algorithm, ..self }),
+        }
+    }
+
+    /// A quota that lets nothing pass: zero tokens per `period`. Every cost above zero is [`Never`].
+    ///
+    /// # Errors
+    /// The period is zero or longer than a year.
+    ///
+    /// [`Never`]: crate::Outcome::Never
+    pub fn block(period: Duration) -> Result<Self, QuotaError> {
+        let period_ns = period_ns(period)?;
+        // A rate of one token per period that has no room for any: no formula divides by zero.
+        let rate = Rate { count: 0, period_ns, tokens: NonZeroU64::MIN, per_ns: period_ns };
+        Ok(Self { rate, burst: 0, algorithm: Algorithm::TokenBucket })
+    }
+
+    /// The rate.
+    #[must_use]
+    pub const fn rate(&self) -> &Rate {
+        &self.rate
+    }
+
+    /// The most that can pass at once, in tokens; zero if the quota blocks.
+    #[must_use]
+    pub const fn burst(&self) -> u64 {
+        self.burst
+    }
+
+    /// The algorithm that enforces it.
+    #[must_use]
+    pub const fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// The most tokens that can ever pass within any span of length `span`.
+    ///
+    /// For a token bucket floor(burst + rate x span); for a fixed window count x (ceil(span / period) + 1).
+    /// At most 2^64 - 1.
+    #[must_use]
+    pub fn most_within(&self, span: Duration) -> u64 {
+        let ns = span.as_nanos();
+        let most = match self.algorithm {
+            _ if self.burst == 0 => 0,
+            Algorithm::TokenBucket => ns
+                .saturating_mul(u128::from(self.rate.tokens.get()))
+                .checked_div(u128::from(self.rate.per_ns.get()))
+                .map_or(u128::MAX, |refilled| refilled + u128::from(self.burst)),
+            Algorithm::FixedWindow => ns
+                .div_ceil(u128::from(self.rate.period_ns.get()))
+                .saturating_add(1)
+                .saturating_mul(u128::from(self.rate.count)),
+        };
+        u64::try_from(most).unwrap_or(u64::MAX)
+    }
+
+    /// The time in which an empty bucket becomes full, rounded up to a nanosecond.
+    #[must_use]
+    pub fn time_to_fill(&self) -> Duration {
+        match self.algorithm {
+            Algorithm::TokenBucket => crate::time::span(
+                (u128::from(self.burst) * u128::from(self.rate.per_ns.get()))
+                    .div_ceil(u128::from(self.rate.tokens.get())),
+            ),
+            Algorithm::FixedWindow => self.rate.period(),
+        }
+    }
+}
+
+/// Why a quota cannot be enforced exactly, and so is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum QuotaError {
+    /// The count is zero.
+    CountZero,
+    /// The count in lowest terms is above [`COUNT_MAX`].
+    CountTooLarge,
+    /// The period is zero.
+    PeriodZero,
+    /// The period is longer than [`PERIOD_MAX`].
+    PeriodTooLong,
+    /// More than one token per nanosecond.
+    TooFast,
+    /// The burst is zero.
+    BurstZero,
+    /// The burst, or the count that it defaults to, is above [`BURST_MAX`].
+    BurstTooLarge,
+    /// A fixed window holds exactly its count.
+    BurstIsNotTheCount,
+}
+
+impl fmt::Display for QuotaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CountZero => f.write_str("a count of 0 blocks everything; it is written `0/min`, without a burst"),
+            Self::CountTooLarge => write!(f, "the count, in lowest terms, is above the maximum of {COUNT_MAX}"),
+            Self::PeriodZero => f.write_str("the period is 0; write at least `1us`"),
+            Self::PeriodTooLong => f.write_str("the period is above the maximum of 365 days"),
+            Self::TooFast => f.write_str("the rate is above the maximum of 1000000000/s"),
+            Self::BurstZero => f.write_str("a burst of 0 lets nothing pass; write `0/min` to block"),
+            Self::BurstTooLarge => {
+                write!(f, "the burst is above the maximum of {BURST_MAX}; it is the count unless `burst N` is given")
+            }
+            Self::BurstIsNotTheCount => {
+                f.write_str("a fixed window passes exactly its count at once; leave the burst out, or use token-bucket")
+            }
+        }
+    }
+}
+
+impl core::error::Error for QuotaError {}
+
+fn period_ns(period: Duration) -> Result<NonZeroU64, QuotaError> {
+    if period > PERIOD_MAX {
+        return Err(QuotaError::PeriodTooLong);
+    }
+    u64::try_from(period.as_nanos()).ok().and_then(NonZeroU64::new).ok_or(QuotaError::PeriodZero)
+}
+
+fn gcd(a: NonZeroU64, b: NonZeroU64) -> NonZeroU64 {
+    match NonZeroU64::new(a.get() % b) {
+        Some(rest) => gcd(b, rest),
+        None => b,
+    }
+}
+
+/// `a / b` for a `b` that divides `a`, so that the quotient is at least 1.
+fn quotient(a: NonZeroU64, b: NonZeroU64) -> NonZeroU64 {
+    NonZeroU64::new(a.get() / b).unwrap_or(NonZeroU64::MIN)
+}

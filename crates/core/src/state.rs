@@ -1,0 +1,88 @@
+//! The state of one bucket, and what can happen to it.
+//!
+//! Two numbers: what is missing to full, and when that was true. The functions here choose the algorithm's file.
+
+use crate::{Algorithm, Cost, Decision, Quota, Time, fixed_window, token_bucket};
+
+/// What a bucket remembers: its deficit in whole tokens, and the instant at which that was the deficit.
+///
+/// It means something only together with the [`Quota`] it was written under; [`carry_over`] takes it to another.
+/// For a fixed window the deficit is the count so far and the stamp is the start of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    pub(crate) deficit: u64,
+    pub(crate) stamp: Time,
+}
+
+impl State {
+    /// A bucket that was never used. A bucket that has refilled behaves exactly like this one.
+    pub const FULL: Self = Self { deficit: 0, stamp: Time::ZERO };
+
+    /// No deficit that a decision leaves reaches this: 2^34 tokens.
+    pub const DEFICIT_END: u64 = 1 << 34;
+
+    /// The state with `deficit` tokens missing at `stamp`.
+    #[must_use]
+    pub const fn from_parts(deficit: u64, stamp: Time) -> Self {
+        Self { deficit, stamp }
+    }
+
+    /// Tokens missing to full at [`State::stamp`].
+    #[must_use]
+    pub const fn deficit(self) -> u64 {
+        self.deficit
+    }
+
+    /// The instant at which the deficit was true.
+    #[must_use]
+    pub const fn stamp(self) -> Time {
+        self.stamp
+    }
+}
+
+/// May a request of this cost pass now? Gives the answer and the state that follows from it.
+///
+/// A denial and a look (cost 0) leave the state as it was, but for one thing: where the clock has stepped back so
+/// far that the stamp stands further ahead than the bucket takes to fill, a denial returns the repaired stamp.
+#[inline]
+pub fn decide(quota: &Quota, state: State, cost: Cost, now: Time) -> (Decision, State) {
+    match quota.algorithm() {
+        Algorithm::TokenBucket => token_bucket::decide(quota, state, cost, now),
+        Algorithm::FixedWindow => fixed_window::decide(quota, state, cost, now),
+    }
+}
+
+/// The instant from which on the bucket is full, and its state may be forgotten. At most [`Time::MAX`].
+#[must_use]
+#[inline]
+pub fn full_at(quota: &Quota, state: State) -> Time {
+    match quota.algorithm() {
+        Algorithm::TokenBucket => token_bucket::full_at(quota, state),
+        Algorithm::FixedWindow => fixed_window::full_at(quota, state),
+    }
+}
+
+/// The state with `tokens` given back, at most to full.
+#[must_use]
+pub fn grant(quota: &Quota, state: State, tokens: u64, now: Time) -> State {
+    match quota.algorithm() {
+        Algorithm::TokenBucket => token_bucket::grant(quota, state, tokens, now),
+        Algorithm::FixedWindow => fixed_window::grant(quota, state, tokens, now),
+    }
+}
+
+/// The state written under quota `old`, as quota `new` continues it.
+///
+/// What the key owes is counted in tokens and is kept; a deficit above the new burst becomes the new burst. Under
+/// another algorithm the bucket starts fresh.
+#[must_use]
+pub fn carry_over(old: &Quota, new: &Quota, state: State, now: Time) -> State {
+    if old == new {
+        return state;
+    }
+    match (old.algorithm(), new.algorithm()) {
+        (Algorithm::TokenBucket, Algorithm::TokenBucket) => token_bucket::carry_over(old, new, state, now),
+        (Algorithm::FixedWindow, Algorithm::FixedWindow) => fixed_window::carry_over(old, new, state, now),
+        _ => State::FULL,
+    }
+}

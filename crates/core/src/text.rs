@@ -1,0 +1,436 @@
+//! The text form of limits, read and written.
+//!
+//! ```text
+//! limit  = count "/" [number] unit ["burst" number]  |  "unlimited"
+//! ```
+//!
+//! Case does not matter; spaces may stand between the parts. There are no decimals, no signs and no bare numbers: what
+//! could be read in two ways is refused, and the message says what was likely meant.
+
+use core::fmt::{self, Write as _};
+use core::time::Duration;
+
+use crate::{Limit, Quota, QuotaError, Rate};
+
+const NS_PER_S: u64 = 1_000_000_000;
+const DAY_NS: u64 = 86_400 * NS_PER_S;
+
+/// The units: nanoseconds, the name that we write, and all names that we read.
+const UNITS: [(u64, &str, &[&str]); 9] = [
+    (365 * DAY_NS, "year", &["y", "yr", "year", "years"]),
+    (30 * DAY_NS, "month", &["mo", "month", "months"]),
+    (7 * DAY_NS, "week", &["w", "week", "weeks"]),
+    (DAY_NS, "day", &["d", "day", "days"]),
+    (3_600 * NS_PER_S, "h", &["h", "hr", "hour", "hours"]),
+    (60 * NS_PER_S, "min", &["min", "mins", "minute", "minutes"]),
+    (NS_PER_S, "s", &["s", "sec", "secs", "second", "seconds"]),
+    (1_000_000, "ms", &["ms", "msec", "millisecond", "milliseconds"]),
+    (1_000, "us", &["us", "usec", "microsecond", "microseconds"]),
+];
+
+/// A period as it stands behind the slash: `min`, `15min`, `2week`.
+#[derive(Clone, Copy, Debug)]
+pub struct PeriodText(pub Duration);
+
+impl fmt::Display for PeriodText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0.as_nanos();
+        let unit = UNITS.iter().find(|(unit_ns, ..)| ns > 0 && ns.is_multiple_of(u128::from(*unit_ns)));
+        match unit {
+            Some((unit_ns, name, _)) if ns == u128::from(*unit_ns) => f.write_str(name),
+            Some((unit_ns, name, _)) => write!(f, "{}{name}", ns / u128::from(*unit_ns)),
+            None => write!(f, "{ns}ns"),
+        }
+    }
+}
+
+/// Why a text is not a limit: what was wrong with it, where, and what was likely meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimitError {
+    text: Excerpt,
+    at: usize,
+    fault: Fault,
+}
+
+impl LimitError {
+    /// Where the fault begins, in bytes from the start of the text.
+    #[must_use]
+    pub const fn at(&self) -> usize {
+        self.at
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Empty,
+    NoCount { period: Excerpt },
+    NotACount,
+    NoPeriod { count: u64, burst: Option<u64> },
+    NoUnit { count: u64, number: u64, burst: Option<u64> },
+    WordForSlash { count: u64, period: Excerpt },
+    MinuteOrMonth { count: u64, number: u64 },
+    UnknownUnit { unit: Excerpt },
+    Negative,
+    DecimalCount { numerator: u64, denominator: u64, unit: &'static str },
+    DecimalPeriod { count: u64, number: u64, unit: &'static str },
+    Decimal,
+    TooLarge,
+    ZeroWithBurst { unit: &'static str },
+    BurstWithoutNumber,
+    Trailing { rest: Excerpt },
+    Quota(QuotaError),
+}
+
+impl fmt::Display for LimitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.fault == Fault::Empty {
+            return f.write_str(
+                "the limit is empty; write one such as `60/min`, `0/min` to block, or `unlimited` to allow everything",
+            );
+        }
+        write!(f, "`{}`: ", self.text)?;
+        match self.fault {
+            Fault::Empty => Ok(()),
+            Fault::NoCount { period } => write!(f, "there is a period but no count; write `1/{period}`"),
+            Fault::NotACount => f.write_str(
+                "expected a count and a period, such as `60/min`; `0/min` blocks, `unlimited` allows everything",
+            ),
+            Fault::NoPeriod { count, burst } => {
+                write!(f, "a count needs a period; write `{count}/s{0}` or `{count}/min{0}`", Burst(burst))
+            }
+            Fault::NoUnit { count, number, burst } => {
+                write!(
+                    f,
+                    "the period has no unit; write `{count}/{number}s{0}` or `{count}/{number}min{0}`",
+                    Burst(burst)
+                )
+            }
+            Fault::WordForSlash { count, period } => write!(f, "write the period after a slash: `{count}/{period}`"),
+            Fault::MinuteOrMonth { count, number } => {
+                let number = Number(number);
+                write!(f, "`m` could be a minute or a month; write `{count}/{number}min` or `{count}/{number}month`")
+            }
+            Fault::UnknownUnit { unit } => write!(
+                f,
+                "unknown unit `{unit}`; the units are us, ms, s, min, h, day, week, month (30 days) and year (365 days)"
+            ),
+            Fault::Negative => f.write_str("a limit has no signs; write `0/min` to block"),
+            Fault::DecimalCount { numerator, denominator, unit } => {
+                write!(f, "only whole numbers; the same rate is `{numerator}/{}{unit}`", Number(denominator))
+            }
+            Fault::DecimalPeriod { count, number, unit } => {
+                write!(f, "only whole numbers; the same period is `{count}/{}{unit}`", Number(number))
+            }
+            Fault::Decimal => f.write_str("only whole numbers, such as `3/2s` for one and a half a second"),
+            Fault::TooLarge => f.write_str("the number is too large"),
+            Fault::ZeroWithBurst { unit } => {
+                write!(f, "a zero limit blocks everything and has no burst; write `0/{unit}`, or a rate above zero")
+            }
+            Fault::BurstWithoutNumber => f.write_str("`burst` needs a whole number behind it, such as `burst 10`"),
+            Fault::Trailing { rest } => {
+                write!(f, "did not expect `{rest}`; a limit is `COUNT/PERIOD` or `COUNT/PERIOD burst N`")
+            }
+            Fault::Quota(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for LimitError {}
+
+struct Burst(Option<u64>);
+
+impl fmt::Display for Burst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |burst| write!(f, " burst {burst}"))
+    }
+}
+
+/// The number before a unit, which is left out if it is one.
+struct Number(u64);
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 1 { Ok(()) } else { self.0.fmt(f) }
+    }
+}
+
+/// The beginning of a piece of text, kept without allocating. Control characters are shown escaped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Excerpt {
+    bytes: [u8; Self::LENGTH_MAX],
+    length: u8,
+    cut: bool,
+}
+
+impl Excerpt {
+    const LENGTH_MAX: usize = 40;
+
+    fn of(text: &str) -> Self {
+        let length = text.floor_char_boundary(Self::LENGTH_MAX);
+        let mut bytes = [0; Self::LENGTH_MAX];
+        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+        // At most LENGTH_MAX.
+        Self { bytes, length: length as u8, cut: length < text.len() }
+    }
+}
+
+impl fmt::Display for Excerpt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = core::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or("?");
+        for c in text.chars() {
+            if c.is_control() { write!(f, "{}", c.escape_default())? } else { f.write_char(c)? }
+        }
+        f.write_str(if self.cut { "..." } else { "" })
+    }
+}
+
+/// Reads a limit.
+pub(crate) fn parse(text: &str) -> Result<Limit, LimitError> {
+    let mut reader = Reader { text, at: 0 };
+    reader.limit().map_err(|fault| LimitError { text: Excerpt::of(text), at: reader.at, fault })
+}
+
+/// Walks through the text; `at` stands where the next part begins, which is also where a fault is reported.
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+/// A number as it was written: whole, or with digits behind a point.
+#[derive(Clone, Copy)]
+struct Written {
+    /// All digits, without the point.
+    digits: u64,
+    /// 10 to the number of digits behind the point; 1 if whole.
+    scale: u64,
+}
+
+impl<'a> Reader<'a> {
+    fn limit(&mut self) -> Result<Limit, Fault> {
+        self.skip_spaces();
+        if self.rest().is_empty() {
+            return Err(Fault::Empty);
+        }
+        if self.rest().trim_end().eq_ignore_ascii_case("unlimited") {
+            return Ok(Limit::Unlimited);
+        }
+        let count = self.count()?;
+        let (period, unit) = self.period(count)?;
+        let burst = self.burst()?;
+        self.end()?;
+        limit(count.digits, period, burst, unit)
+    }
+
+    /// The count, up to the slash.
+    fn count(&mut self) -> Result<Written, Fault> {
+        let start = self.at;
+        let count = match self.number()? {
+            Some(count) => count,
+            None if self.take('/') || self.rest().starts_with(|c: char| c.is_ascii_alphabetic()) => {
+                let period = Excerpt::of(self.word());
+                return Err(if unit(self.text[start..self.at].trim_start_matches('/').trim()).is_some() {
+                    Fault::NoCount { period }
+                } else {
+                    self.at = start;
+                    Fault::NotACount
+                });
+            }
+            None => return Err(Fault::NotACount),
+        };
+        self.skip_spaces();
+        if self.take('/') {
+            self.skip_spaces();
+            return Ok(count);
+        }
+        let word_at = self.at;
+        let word = self.word();
+        Err(match word {
+            _ if word.eq_ignore_ascii_case("burst") => {
+                self.at = word_at;
+                Fault::NoPeriod { count: count.digits, burst: self.burst().ok().flatten() }
+            }
+            _ if ["per", "in", "every", "each"].iter().any(|w| word.eq_ignore_ascii_case(w)) => {
+                self.skip_spaces();
+                let number_at = self.at;
+                let number = self.number().ok().flatten();
+                self.skip_spaces();
+                match (number, unit(self.word())) {
+                    (_, Some(_)) => {
+                        let period = Excerpt::of(&self.text[number_at..self.at]);
+                        Fault::WordForSlash { count: count.digits, period }
+                    }
+                    (Some(number), None) => Fault::NoUnit { count: count.digits, number: number.digits, burst: None },
+                    (None, None) => Fault::NoPeriod { count: count.digits, burst: None },
+                }
+            }
+            _ if unit(word).is_some() || word.eq_ignore_ascii_case("m") => {
+                Fault::NoCount { period: Excerpt::of(self.text[start..self.at].trim()) }
+            }
+            "" if self.rest().is_empty() => Fault::NoPeriod { count: count.digits, burst: None },
+            _ => {
+                self.at = word_at;
+                Fault::Trailing { rest: Excerpt::of(self.rest().trim()) }
+            }
+        })
+    }
+
+    /// The period behind the slash: its length in nanoseconds, and the name of its unit.
+    fn period(&mut self, count: Written) -> Result<(u64, &'static str), Fault> {
+        let number = self.number()?;
+        let unit_at = self.at;
+        self.skip_spaces();
+        let word = self.word();
+        let whole = number.unwrap_or(Written { digits: 1, scale: 1 });
+        if word.is_empty() || word.eq_ignore_ascii_case("burst") {
+            self.at = unit_at;
+            let rest = self.rest().trim();
+            if !rest.is_empty() && word.is_empty() {
+                return Err(if rest.starts_with('-') {
+                    Fault::Negative
+                } else {
+                    Fault::UnknownUnit { unit: Excerpt::of(rest) }
+                });
+            }
+            self.skip_spaces();
+            let burst = self.burst().ok().flatten();
+            return Err(match number {
+                Some(number) => Fault::NoUnit { count: count.digits, number: number.digits, burst },
+                None => Fault::NoPeriod { count: count.digits, burst },
+            });
+        }
+        if word.eq_ignore_ascii_case("m") {
+            self.at = unit_at;
+            return Err(Fault::MinuteOrMonth { count: count.digits, number: whole.digits });
+        }
+        let Some((unit_ns, name)) = unit(word) else {
+            self.at = unit_at;
+            return Err(Fault::UnknownUnit { unit: Excerpt::of(word) });
+        };
+        if count.scale > 1 {
+            return Err(decimal_count(count, whole, name));
+        }
+        if whole.scale > 1 {
+            return Err(decimal_period(count, whole, unit_ns));
+        }
+        let period_ns = whole.digits.checked_mul(unit_ns).ok_or(Fault::Quota(QuotaError::PeriodTooLong))?;
+        Ok((period_ns, name))
+    }
+
+    fn burst(&mut self) -> Result<Option<u64>, Fault> {
+        self.skip_spaces();
+        let start = self.at;
+        if !self.word().eq_ignore_ascii_case("burst") {
+            self.at = start;
+            return Ok(None);
+        }
+        self.skip_spaces();
+        match self.number()? {
+            Some(Written { digits, scale: 1 }) => Ok(Some(digits)),
+            Some(_) => Err(Fault::Decimal),
+            None => Err(Fault::BurstWithoutNumber),
+        }
+    }
+
+    fn end(&mut self) -> Result<(), Fault> {
+        self.skip_spaces();
+        if self.rest().is_empty() { Ok(()) } else { Err(Fault::Trailing { rest: Excerpt::of(self.rest().trim()) }) }
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn skip_spaces(&mut self) {
+        self.at = self.text.len() - self.rest().trim_start().len();
+    }
+
+    fn take(&mut self, c: char) -> bool {
+        let taken = self.rest().starts_with(c);
+        self.at += if taken { c.len_utf8() } else { 0 };
+        taken
+    }
+
+    /// The letters that follow, possibly none.
+    fn word(&mut self) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    /// The number that follows, if one does.
+    fn number(&mut self) -> Result<Option<Written>, Fault> {
+        if self.rest().starts_with(['-', '+']) {
+            return Err(Fault::Negative);
+        }
+        let whole = self.digits();
+        if whole.is_empty() {
+            return Ok(None);
+        }
+        let fraction = if self.rest().starts_with('.') {
+            self.take('.');
+            self.digits()
+        } else {
+            ""
+        };
+        let mut digits: u64 = 0;
+        for digit in whole.bytes().chain(fraction.bytes()) {
+            let next = digits.checked_mul(10).and_then(|tens| tens.checked_add(u64::from(digit - b'0')));
+            digits = next.ok_or(Fault::TooLarge)?;
+        }
+        let places = u32::try_from(fraction.len()).map_err(|_| Fault::TooLarge)?;
+        Ok(Some(Written { digits, scale: 10u64.checked_pow(places).ok_or(Fault::TooLarge)? }))
+    }
+
+    fn digits(&mut self) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+}
+
+fn limit(count: u64, period_ns: u64, burst: Option<u64>, unit: &'static str) -> Result<Limit, Fault> {
+    let period = Duration::from_nanos(period_ns);
+    if count == 0 {
+        if burst.is_some() {
+            return Err(Fault::ZeroWithBurst { unit });
+        }
+        Quota::block(period).map_err(Fault::Quota)?;
+        return Ok(Limit::Block { period });
+    }
+    let rate = Rate::new(count, period).map_err(Fault::Quota)?;
+    let quota = burst.map_or_else(|| Quota::new(rate), |burst| Quota::with_burst(rate, burst));
+    quota.map(Limit::Quota).map_err(Fault::Quota)
+}
+
+fn unit(word: &str) -> Option<(u64, &'static str)> {
+    let named = |names: &[&str]| names.iter().any(|name| word.eq_ignore_ascii_case(name));
+    UNITS.iter().find(|(_, _, names)| named(names)).map(|(ns, name, _)| (*ns, *name))
+}
+
+/// `1.5/s` is `3/2s`: the fraction in lowest terms, its denominator in the period.
+fn decimal_count(count: Written, period: Written, unit: &'static str) -> Fault {
+    let Some(denominator) = count.scale.checked_mul(period.digits) else { return Fault::Decimal };
+    let divisor = gcd(count.digits, denominator);
+    if period.scale > 1 || divisor == 0 || count.digits == 0 {
+        return Fault::Decimal;
+    }
+    Fault::DecimalCount { numerator: count.digits / divisor, denominator: denominator / divisor, unit }
+}
+
+/// `10/1.5h` is `10/90min`: the same period in the largest unit that divides it.
+fn decimal_period(count: Written, period: Written, unit_ns: u64) -> Fault {
+    let ns = u128::from(period.digits) * u128::from(unit_ns);
+    let scale = u128::from(period.scale);
+    let same = UNITS.iter().find(|(ns_each, ..)| ns > 0 && ns % (scale * u128::from(*ns_each)) == 0);
+    let Some((unit_ns, unit, _)) = same else { return Fault::Decimal };
+    match u64::try_from(ns / scale / u128::from(*unit_ns)) {
+        Ok(number) => Fault::DecimalPeriod { count: count.digits, number, unit },
+        Err(_) => Fault::Decimal,
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
