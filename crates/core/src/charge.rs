@@ -2,6 +2,7 @@
 
 use core::cmp::Reverse;
 use core::fmt;
+use core::time::Duration;
 
 use crate::{Cost, Decision, Quota, State, Time, decide};
 
@@ -109,40 +110,55 @@ fn is_enforced(charge: &Charge<'_>) -> bool {
     charge.mode == Mode::Enforce
 }
 
-/// Decides all charges at once, and leaves in `states` what follows: all are charged, or none.
+/// What a charge is decided on: the state of its bucket, or the time for which it has none.
+pub type Standing = Result<State, Held>;
+
+/// There is no bucket to charge for at least this long: the store has no room for another key, say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held(pub Duration);
+
+/// Decides all charges at once, and leaves in `standings` what follows: all are charged, or none.
 ///
-/// `states[i]` is the bucket of `charges[i]`; of several charges on one bucket the first one's place counts, and the
-/// others are given the same decision. The same function decides in memory and in simulations; the script that runs in
-/// a remote store is held against it.
+/// `standings[i]` is the bucket of `charges[i]`; of several charges on one bucket the first one's place counts, and
+/// the others are given the same decision. The same function decides in memory and in simulations; the script that
+/// runs in a remote store is held against it.
 ///
 /// # Panics
 /// The slices differ in length, or are longer than [`CHARGES_MAX`].
-pub fn decide_all(charges: &[Charge<'_>], states: &mut [State], decisions: &mut [Decision], now: Time) -> Verdict {
+pub fn decide_all(
+    charges: &[Charge<'_>],
+    standings: &mut [Standing],
+    decisions: &mut [Decision],
+    now: Time,
+) -> Verdict {
     assert!(charges.len() <= CHARGES_MAX, "at most {CHARGES_MAX} charges in one decision");
-    assert!(charges.len() == states.len() && charges.len() == decisions.len(), "one state and decision per charge");
+    assert!(charges.len() == standings.len() && charges.len() == decisions.len(), "one standing and decision each");
     let mut next = [State::FULL; CHARGES_MAX];
     for (i, charge) in charges.iter().enumerate() {
         match first_place(charges, i) {
             first if first < i => decisions[i] = decisions[first],
-            _ => {
-                let cost = total_cost(charges, i);
-                (decisions[i], next[i]) = decide(&charge.quota, states[i], cost, now);
-            }
+            _ => (decisions[i], next[i]) = decide_one(charge, standings[i], total_cost(charges, i), now),
         }
     }
     let verdict = Verdict::over(charges, decisions);
     for (i, decision) in decisions.iter_mut().enumerate() {
         let first = first_place(charges, i);
-        if verdict.allowed || !decision.is_allowed() {
+        let Ok(before) = standings[first] else { continue };
+        if !verdict.allowed && decision.is_allowed() {
+            *decision = decision.uncharged(before);
+        } else if first == i {
             // Charged; or denied, when the state that follows is the old one or its repair.
-            if first == i {
-                states[i] = next[i];
-            }
-        } else {
-            *decision = decision.uncharged(states[first]);
+            standings[i] = Ok(next[i]);
         }
     }
     if verdict.allowed { verdict } else { Verdict::over(charges, decisions) }
+}
+
+fn decide_one(charge: &Charge<'_>, standing: Standing, cost: Cost, now: Time) -> (Decision, State) {
+    match standing {
+        Ok(state) => decide(&charge.quota, state, cost, now),
+        Err(Held(wait)) => (Decision::held(&charge.quota, cost, now, wait), State::FULL),
+    }
 }
 
 fn first_place(charges: &[Charge<'_>], i: usize) -> usize {

@@ -50,10 +50,15 @@ impl Decision {
     }
 
     /// A denial that the bucket itself did not make: there is no room for it in the store, say. It lasts for `wait`,
-    /// and at least for one nanosecond.
+    /// and at least for one nanosecond. A look is allowed all the same, and what can never pass still never does.
     pub fn held(quota: &Quota, cost: Cost, now: Time, wait: Duration) -> Self {
         let held_ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX).max(1);
-        Self { ruling: Ruling::Denied, cost, now, state: State::FULL, held_ns, quota: *quota }
+        let ruling = match cost.tokens() {
+            0 => Ruling::Allowed,
+            n if n > quota.burst() => Ruling::Never,
+            _ => Ruling::Denied,
+        };
+        Self { ruling, cost, now, state: State::FULL, held_ns, quota: *quota }
     }
 
     /// The decision that nobody has made yet: an allowed look at a full bucket. For filling arrays.

@@ -223,6 +223,37 @@ impl Quota {
         self.algorithm
     }
 
+    /// The quota as five numbers, for a store that keeps it in words of memory. [`Quota::from_words`] reads them.
+    #[must_use]
+    pub const fn to_words(&self) -> [u64; 5] {
+        let algorithm = match self.algorithm {
+            Algorithm::TokenBucket => 0,
+            Algorithm::FixedWindow => 1,
+        };
+        let Rate { count, period_ns, tokens, per_ns } = self.rate;
+        [count, period_ns.get(), tokens.get(), per_ns.get(), self.burst << 8 | algorithm]
+    }
+
+    /// The quota that [`Quota::to_words`] wrote. Words that it did not write may give `None`, or a quota that is
+    /// wrong but can be computed with, so that a torn read can be thrown away afterwards.
+    #[must_use]
+    #[inline]
+    pub const fn from_words(words: [u64; 5]) -> Option<Self> {
+        let [count, period_ns, tokens, per_ns, burst_and_algorithm] = words;
+        let (Some(period_ns), Some(tokens), Some(per_ns)) =
+            (NonZeroU64::new(period_ns), NonZeroU64::new(tokens), NonZeroU64::new(per_ns))
+        else {
+            return None;
+        };
+        let algorithm = match burst_and_algorithm & 0xff {
+            0 => Algorithm::TokenBucket,
+            1 => Algorithm::FixedWindow,
+            _ => return None,
+        };
+        let rate = Rate { count, period_ns, tokens, per_ns };
+        Some(Self { rate, burst: burst_and_algorithm >> 8, algorithm })
+    }
+
     /// The most tokens that can ever pass within any span of length `span`.
     ///
     /// For a token bucket floor(burst + rate x span); for a fixed window count x (ceil(span / period) + 1).
