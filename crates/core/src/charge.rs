@@ -57,6 +57,20 @@ pub enum Mode {
     Shadow,
 }
 
+/// What a limit does for a key that is new to a store without room for another bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AtBound {
+    /// Take the slot of the bucket nearest to full among those probed. It is counted, and whoever is displaced starts
+    /// again with a full bucket.
+    #[default]
+    Displace,
+    /// Deny the newcomer until the first of the buckets probed will be full.
+    Deny,
+    /// Let the newcomers of one limit share one bucket. One that gets a bucket of its own later starts with what the
+    /// shared one lacks.
+    Pool,
+}
+
 /// One limit's claim on one request: so much of this key's bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge<'a> {
@@ -70,6 +84,8 @@ pub struct Charge<'a> {
     pub cost: Cost,
     /// Whether a denial counts.
     pub mode: Mode,
+    /// What happens if the store has no room for the key.
+    pub at_bound: AtBound,
 }
 
 impl Charge<'_> {

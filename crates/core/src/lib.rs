@@ -38,7 +38,7 @@ mod text;
 mod time;
 mod token_bucket;
 
-pub use charge::{CHARGES_MAX, Charge, Held, LimitId, Mode, Standing, Verdict, decide_all};
+pub use charge::{AtBound, CHARGES_MAX, Charge, Held, LimitId, Mode, Standing, Verdict, decide_all};
 pub use decision::{Decision, Outcome};
 pub use limit::Limit;
 pub use quota::{Algorithm, BURST_MAX, COUNT_MAX, Cost, PERIOD_MAX, Quota, QuotaError, Rate, UnknownAlgorithm};

@@ -17,13 +17,14 @@
 //! s + d p / c: the same information in another coat.
 //!
 //! The sizes: d < 2^34 (two bursts of at most 2^32 and the c <= 2^32 that the stamp has not paid back yet),
-//! p < 2^55 (a year), c <= 2^32, spans < 2^64. No product below reaches 2^97.
+//! p < 2^55 (a year), c <= 2^32, instants and spans < 2^64. No product below reaches 2^97.
 
 use crate::{Cost, Decision, Quota, State, Time, decision::Ruling};
 
 #[inline]
 pub(crate) fn decide(quota: &Quota, state: State, cost: Cost, now: Time) -> (Decision, State) {
-    let settled = settle(quota, state, now);
+    let repaired = repair(quota, state, now);
+    let settled = settle(quota, repaired, now);
     let n = cost.tokens();
     if n == 0 {
         return (Decision::new(Ruling::Allowed, quota, settled, cost, now), state);
@@ -35,8 +36,25 @@ pub(crate) fn decide(quota: &Quota, state: State, cost: Cost, now: Time) -> (Dec
         let charged = State { deficit: settled.deficit + n, stamp: settled.stamp };
         return (Decision::new(Ruling::Allowed, quota, charged, cost, now), charged);
     }
-    let kept = if settled.stamp < state.stamp { settled } else { state };
-    (Decision::new(Ruling::Denied, quota, settled, cost, now), kept)
+    (Decision::new(Ruling::Denied, quota, settled, cost, now), repaired)
+}
+
+/// The same bucket, unless the clock has stepped back so far that waiting does not explain its state.
+///
+/// A bucket lacks at most its burst, so a larger deficit is one that had come down to the burst before the last
+/// charge: the clock was then `over` tokens' time past the stamp, or further. If now lies further before that instant
+/// than the bucket takes to fill, the stamp becomes now, and the deficit is kept up to the burst.
+#[inline]
+fn repair(quota: &Quota, state: State, now: Time) -> State {
+    let State { deficit, stamp } = state;
+    let over = deficit.saturating_sub(quota.burst());
+    if (now >= stamp && over == 0) || deficit == 0 {
+        return state;
+    }
+    let (c, p) = (quota.rate().tokens.get(), quota.rate().per_ns.get());
+    let charged_from = product(stamp.as_nanos(), c) + product(over, p);
+    let explained = charged_from <= product(now.as_nanos(), c) + product(quota.burst(), p);
+    if explained { state } else { State { deficit: deficit - over, stamp: now } }
 }
 
 /// The same bucket, its state brought up to `now`: empty of whole steps, and forgotten if it is full.
@@ -47,13 +65,8 @@ fn settle(quota: &Quota, state: State, now: Time) -> State {
     if deficit == 0 {
         return State { deficit: 0, stamp: now };
     }
-    let Some(elapsed) = now.as_nanos().checked_sub(stamp.as_nanos()) else {
-        // The clock stepped back. No refill for time that was already counted; and a stamp that is further ahead
-        // than the bucket takes to fill cannot be explained by waiting, so it is brought back to now.
-        let ahead = stamp.as_nanos() - now.as_nanos();
-        let explained = product(ahead, c) <= product(deficit.max(quota.burst()), p.get());
-        return if explained { state } else { State { deficit, stamp: now } };
-    };
+    // A clock that stepped back: no refill for time that was already counted.
+    let Some(elapsed) = now.as_nanos().checked_sub(stamp.as_nanos()) else { return state };
     if product(elapsed, c) >= product(deficit, p.get()) {
         return State { deficit: 0, stamp: now };
     }
@@ -136,7 +149,7 @@ pub(crate) fn full_at(quota: &Quota, state: State) -> Time {
 }
 
 pub(crate) fn grant(quota: &Quota, state: State, tokens: u64, now: Time) -> State {
-    let settled = settle(quota, state, now);
+    let settled = settle(quota, repair(quota, state, now), now);
     if missing(quota, settled, now) <= product(tokens, quota.rate().per_ns.get()) {
         return State::FULL;
     }
@@ -147,7 +160,7 @@ pub(crate) fn grant(quota: &Quota, state: State, tokens: u64, now: Time) -> Stat
 /// What is missing is x = X / p tokens. Under the new rate it is written as ceil(x) missing tokens, of which the
 /// part that is too much was paid back in the last few nanoseconds; rounded to whole ones, in the limit's favour.
 pub(crate) fn carry_over(old: &Quota, new: &Quota, state: State, now: Time) -> State {
-    let settled = settle(old, state, now);
+    let settled = settle(old, repair(old, state, now), now);
     let missing = missing(old, settled, now);
     if missing == 0 {
         return State::FULL;

@@ -1,1 +1,31 @@
-//! To be written.
+//! Buckets in this process: a single [`Bucket`], and a keyed [`Table`] of them.
+//!
+//! Both are shared by reference between threads. A call is synchronous, allocates nothing, and is one atomic step:
+//! no lock outlives the decision, and no thread has to work in the background. Time is always an argument; this crate
+//! knows no clock, nothing asynchronous, no HTTP and no policies.
+//!
+//! What holds, whatever the interleaving of threads: the laws of `tidegate-core`, exactly. A bucket that has refilled
+//! is forgotten by giving its slot to whoever needs one; the memory of a table is reserved once and never grows, moves
+//! or is swept.
+//!
+//! Read `head` first (how a word guards its neighbours), then `bucket`, `groups` and `table`, and `seats` for what
+//! happens when there is no room.
+
+#![forbid(unsafe_code)]
+
+mod bucket;
+mod fingerprint;
+mod groups;
+mod head;
+mod pools;
+mod quotas;
+mod seats;
+mod sync;
+mod table;
+mod watermarks;
+
+pub use bucket::Bucket;
+pub use fingerprint::Fingerprint;
+pub use pools::POOLS_MAX;
+pub use quotas::{KnownQuota, QUOTAS_MAX, TooManyQuotas};
+pub use table::{BATCH_MAX, KEYS_DEFAULT, KEYS_MAX, Table, TableLimit, TableOptions, TableStats};

@@ -1,0 +1,63 @@
+//! What stands in the table for a key: 64 bits of a seeded hash over limit and key.
+//!
+//! The seed is drawn at random for each table, and nothing that a caller can see depends on it, so nobody can choose
+//! keys that share a bucket, or that crowd one part of the table. Two given keys share a fingerprint with a chance of
+//! 2^-64; among a million live keys, a newcomer meets one of them with a chance of 2^-44, and any two of them are
+//! one with a chance of 2^-25.
+
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+
+use foldhash::SharedSeed;
+use foldhash::quality::FoldHasher;
+use tidegate_core::LimitId;
+
+/// A key of a limit, as the table knows it. Only the table that made it understands it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fingerprint(u64);
+
+impl Fingerprint {
+    pub(crate) const NONE: Self = Self(1);
+
+    /// Never zero, which marks an empty slot.
+    pub(crate) fn as_u64(self) -> u64 {
+        self.0
+    }
+
+    /// A number below `range`, all equally likely.
+    #[inline]
+    pub(crate) fn scaled_to(self, range: usize) -> usize {
+        home_of(self.0, range)
+    }
+}
+
+/// The same for a fingerprint that was read back from a slot.
+#[inline]
+pub(crate) fn home_of(fingerprint: u64, range: usize) -> usize {
+    // Below `range`, so it fits.
+    ((u128::from(fingerprint) * range as u128) >> 64) as usize
+}
+
+/// The hash function of one table.
+pub(crate) struct Fingerprints {
+    seed: u64,
+    shared: SharedSeed,
+}
+
+impl Fingerprints {
+    pub(crate) fn random() -> Self {
+        // The standard library seeds these from the operating system.
+        let drawn = || RandomState::new().build_hasher().finish();
+        Self { seed: drawn(), shared: SharedSeed::from_u64(drawn()) }
+    }
+
+    pub(crate) fn seeded(seed: u64) -> Self {
+        Self { seed, shared: SharedSeed::from_u64(!seed) }
+    }
+
+    #[inline]
+    pub(crate) fn of<K: Hash + ?Sized>(&self, limit: LimitId, key: &K) -> Fingerprint {
+        let mut hasher = FoldHasher::with_seed(self.seed ^ limit.as_u64(), &self.shared);
+        key.hash(&mut hasher);
+        Fingerprint(hasher.finish().max(1))
+    }
+}

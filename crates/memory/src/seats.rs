@@ -1,0 +1,356 @@
+//! Decisions that involve more than one group: several charges at once, and keys that their home has no room for.
+//!
+//! First each key gets a seat: the slot it has, else one that is free, else what its limit says about the bound. All
+//! groups in question are locked meanwhile, in the order of their addresses, so that two such decisions never wait for
+//! each other. Then the core decides on all of them, and what changed is written before the locks are let go.
+//!
+//! A key sits in its home or in one of the seven groups behind it. As long as the home's flag is down, none of its keys
+//! sits elsewhere; so a first round locks homes alone, and a key that turns out to need more starts a second one.
+//! Whoever changes a key's seat holds the lock of its home: a key has one seat at most.
+
+use tidegate_core::{AtBound, CHARGES_MAX, Charge, Cost, Decision, Held, Standing, State, Time, Verdict, decide_all};
+
+use crate::fingerprint::Fingerprint;
+use crate::groups::{Group, SLOTS, Slot};
+use crate::head::Lock;
+use crate::pools::{Pool, PoolsLock};
+use crate::sync::{AtomicU64, Ordering};
+use crate::table::{PROBES, Table};
+
+/// One charge, as the table sees it.
+#[derive(Clone, Copy)]
+pub(crate) struct Ask {
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) home: usize,
+    /// The number of the charge's quota.
+    pub(crate) number: u32,
+    /// Since when that quota is in force.
+    pub(crate) since: Time,
+}
+
+impl Ask {
+    pub(crate) const NONE: Self = Self { fingerprint: Fingerprint::NONE, home: 0, number: 0, since: Time::MAX };
+}
+
+/// Where a key's state will be written.
+#[derive(Clone, Copy)]
+enum Seat {
+    /// In the slot it has.
+    Known(Place),
+    /// In a slot that is free.
+    Free(Place),
+    /// In the slot of a bucket that is not full.
+    Displacing(Place),
+    /// In the pool of its limit.
+    Pool,
+    /// Nowhere, for so long.
+    None(Held),
+    /// With an earlier charge on the same key.
+    Shared,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    group: usize,
+    slot: usize,
+}
+
+/// The charge at this index needs the groups behind its home as well.
+struct NeedsProbing(usize);
+
+impl Table {
+    /// Decides all charges in one step.
+    pub(crate) fn decide_seated(
+        &self,
+        asks: &[Ask],
+        charges: &[Charge<'_>],
+        decisions: &mut [Decision],
+        now: Time,
+    ) -> Verdict {
+        let mut probing = [false; CHARGES_MAX];
+        loop {
+            let round = match (asks.len(), probing.contains(&true)) {
+                (_, false) => self.round::<CHARGES_MAX>(asks, charges, &probing, decisions, now),
+                (1, true) => self.round::<PROBES>(asks, charges, &probing, decisions, now),
+                _ => self.round::<{ CHARGES_MAX * PROBES }>(asks, charges, &probing, decisions, now),
+            };
+            match round {
+                Ok(verdict) => return verdict,
+                // Each charge starts at most one further round.
+                Err(NeedsProbing(i)) => probing[i] = true,
+            }
+        }
+    }
+
+    fn round<const LOCKS: usize>(
+        &self,
+        asks: &[Ask],
+        charges: &[Charge<'_>],
+        probing: &[bool; CHARGES_MAX],
+        decisions: &mut [Decision],
+        now: Time,
+    ) -> Result<Verdict, NeedsProbing> {
+        let mut locks = Locks::<LOCKS>::take(self, asks, probing);
+        let mut pools = charges.iter().any(|charge| charge.at_bound == AtBound::Pool).then(|| self.pools.lock());
+        let now = self.start(asks, probing, now);
+        let seats = self.seat_all(asks, charges, probing, &mut locks, pools.as_ref(), now)?;
+
+        let names: [[u8; 8]; CHARGES_MAX] =
+            std::array::from_fn(|i| asks.get(i).map_or(0, |ask| ask.fingerprint.as_u64()).to_ne_bytes());
+        let mut asked = [Charge { key: &[], ..charges[0] }; CHARGES_MAX];
+        let mut standings: [Standing; CHARGES_MAX] = [Ok(State::FULL); CHARGES_MAX];
+        for (i, charge) in charges.iter().enumerate() {
+            // All members of a pool are charged under one name, which no fingerprint has.
+            let key = if matches!(seats[i], Seat::Pool) { &[] } else { names[i].as_slice() };
+            asked[i] = Charge { key, ..*charge };
+            standings[i] = self.standing(&seats[i], &asks[i], charge, pools.as_ref(), now);
+        }
+        let before = standings;
+        let n = charges.len();
+        let verdict = decide_all(&asked[..n], &mut standings[..n], decisions, now);
+        for i in 0..n {
+            if let (Ok(before), Ok(after)) = (before[i], standings[i]) {
+                self.write(&seats[i], &asks[i], &charges[i], before, after, &mut locks, &mut pools, now);
+            }
+            if matches!(seats[i], Seat::None(_)) && !decisions[i].is_allowed() {
+                count(&self.counts.refused);
+            }
+        }
+        Ok(verdict)
+    }
+
+    /// The time of the decision: not before any bucket that a newcomer might have had was forgotten.
+    fn start(&self, asks: &[Ask], probing: &[bool; CHARGES_MAX], now: Time) -> Time {
+        asks.iter()
+            .zip(probing)
+            .flat_map(|(ask, probing)| self.chain(ask.home, *probing))
+            .fold(now, |now, group| self.watermarks.start(group, now))
+    }
+
+    /// The groups in which a key of this home is looked for.
+    fn chain(&self, home: usize, probing: bool) -> std::ops::Range<usize> {
+        let length = if probing { PROBES } else { 1 };
+        home..(home + length).min(self.groups.count())
+    }
+
+    fn seat_all<const LOCKS: usize>(
+        &self,
+        asks: &[Ask],
+        charges: &[Charge<'_>],
+        probing: &[bool; CHARGES_MAX],
+        locks: &mut Locks<'_, LOCKS>,
+        pools: Option<&PoolsLock<'_>>,
+        now: Time,
+    ) -> Result<[Seat; CHARGES_MAX], NeedsProbing> {
+        let mut seats = [Seat::Shared; CHARGES_MAX];
+        // Those who have a seat keep it, so that nobody else is offered it.
+        for (i, ask) in asks.iter().enumerate() {
+            let is_first = !asks[..i].iter().any(|earlier| earlier.fingerprint == ask.fingerprint);
+            if let (true, Some(place)) = (is_first, self.find(ask, probing[i])) {
+                seats[i] = Seat::Known(place);
+            }
+        }
+        for (i, ask) in asks.iter().enumerate() {
+            let is_first = !asks[..i].iter().any(|earlier| earlier.fingerprint == ask.fingerprint);
+            if is_first && matches!(seats[i], Seat::Shared) {
+                let taken = |place: Place| seats.iter().any(|seat| seat.place() == Some(place));
+                let may_sit_elsewhere = locks.of(ask.home).is_some_and(|lock| lock.flag());
+                if probing[i] {
+                    self.lower_flag(ask.home, locks, now);
+                    seats[i] = self.seat_new(ask, &charges[i], taken, pools, now);
+                } else {
+                    let free = (!may_sit_elsewhere).then(|| self.free_in(ask.home, &taken, now)).flatten();
+                    seats[i] = Seat::Free(free.ok_or(NeedsProbing(i))?);
+                }
+            }
+        }
+        Ok(seats)
+    }
+
+    fn find(&self, ask: &Ask, probing: bool) -> Option<Place> {
+        self.chain(ask.home, probing).find_map(|group| {
+            let slot = self.groups.group(group).position(ask.fingerprint.as_u64())?;
+            Some(Place { group, slot })
+        })
+    }
+
+    fn free_in(&self, group: usize, taken: &impl Fn(Place) -> bool, now: Time) -> Option<Place> {
+        let places = (0..SLOTS).map(|slot| Place { group, slot });
+        let mut free = places.filter(|&place| !taken(place));
+        free.find(|place| self.is_free(&self.slot(*place), now))
+    }
+
+    /// A seat for a key that has none, after all groups of its chain were searched for it.
+    fn seat_new(
+        &self,
+        ask: &Ask,
+        charge: &Charge<'_>,
+        taken: impl Fn(Place) -> bool,
+        pools: Option<&PoolsLock<'_>>,
+        now: Time,
+    ) -> Seat {
+        let chain = self.chain(ask.home, true);
+        if let Some(place) = chain.clone().find_map(|group| self.free_in(group, &taken, now)) {
+            return Seat::Free(place);
+        }
+        let all = chain.flat_map(|group| (0..SLOTS).map(move |slot| Place { group, slot }));
+        let nearest = all.filter(|&place| !taken(place)).min_by_key(|&place| self.full_at(&self.slot(place)));
+        let first_full = nearest.and_then(|place| self.full_at(&self.slot(place))).unwrap_or(now);
+        let held = Seat::None(Held(first_full.since(now)));
+        match (charge.at_bound, nearest, pools) {
+            (AtBound::Displace, Some(place), _) => Seat::Displacing(place),
+            (AtBound::Pool, _, Some(pools)) if pools.has_room_for(charge.limit) => Seat::Pool,
+            _ => held,
+        }
+    }
+
+    /// Takes the home's flag down if none of its keys sits elsewhere any more.
+    fn lower_flag<const LOCKS: usize>(&self, home: usize, locks: &mut Locks<'_, LOCKS>, now: Time) {
+        let is_away = |place: Place| {
+            let slot = self.slot(place);
+            self.home_of_slot(&slot) == home && !self.is_free(&slot, now)
+        };
+        let mut behind =
+            self.chain(home, true).skip(1).flat_map(|group| (0..SLOTS).map(move |slot| Place { group, slot }));
+        let Some(lock) = locks.of(home) else { return };
+        if lock.flag() && !behind.any(is_away) {
+            // Those that have refilled there are forgotten by this.
+            self.watermarks.raise(home, now);
+            lock.set_flag(false);
+        }
+    }
+
+    fn standing(
+        &self,
+        seat: &Seat,
+        ask: &Ask,
+        charge: &Charge<'_>,
+        pools: Option<&PoolsLock<'_>>,
+        now: Time,
+    ) -> Standing {
+        let under =
+            |slot: &Slot| self.state_under(slot, ask.number, &charge.quota, ask.since, now).unwrap_or(State::FULL);
+        match seat {
+            Seat::None(held) => Err(*held),
+            Seat::Known(place) => Ok(under(&self.slot(*place))),
+            // A newcomer owes what the pool of its limit owes, to which it may have been charged before.
+            Seat::Free(_) | Seat::Displacing(_) | Seat::Pool => {
+                let pool = pools.and_then(|pools| pools.pool(charge.limit));
+                Ok(pool.map_or(State::FULL, |Pool { quota_number, state }| {
+                    under(&Slot { fingerprint: 0, quota_number, state })
+                }))
+            }
+            Seat::Shared => Ok(State::FULL),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what one round holds, passed on as it is")]
+    fn write<const LOCKS: usize>(
+        &self,
+        seat: &Seat,
+        ask: &Ask,
+        charge: &Charge<'_>,
+        before: State,
+        after: State,
+        locks: &mut Locks<'_, LOCKS>,
+        pools: &mut Option<PoolsLock<'_>>,
+        now: Time,
+    ) {
+        let is_look = charge.cost == Cost::ZERO && before == after;
+        let slot = Slot { fingerprint: ask.fingerprint.as_u64(), quota_number: ask.number, state: after };
+        match *seat {
+            Seat::Known(place) if !is_look => self.put(place, slot),
+            Seat::Free(place) if before != after => {
+                if self.slot(place).fingerprint != 0 {
+                    self.watermarks.raise(place.group, now);
+                }
+                self.put_new(place, slot, ask.home, locks);
+            }
+            Seat::Displacing(place) if before != after => {
+                count(&self.counts.displaced);
+                self.put_new(place, slot, ask.home, locks);
+            }
+            Seat::Pool if before != after => {
+                count(&self.counts.pooled);
+                if let Some(pools) = pools {
+                    pools.write(charge.limit, Pool { quota_number: ask.number, state: after });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn put_new<const LOCKS: usize>(&self, place: Place, slot: Slot, home: usize, locks: &mut Locks<'_, LOCKS>) {
+        self.put(place, slot);
+        if let (true, Some(lock)) = (place.group != home, locks.of(home)) {
+            lock.set_flag(true);
+        }
+    }
+
+    fn slot(&self, place: Place) -> Slot {
+        self.groups.group(place.group).slot(place.slot)
+    }
+
+    fn put(&self, place: Place, slot: Slot) {
+        self.groups.group(place.group).write(place.slot, slot);
+    }
+
+    /// Changes the state of a key that has a slot, under the locks of its chain. `None` leaves it.
+    pub(crate) fn rewrite(&self, fingerprint: Fingerprint, change: impl FnOnce(&Slot) -> Option<State>) {
+        let ask = Ask { fingerprint, home: self.home(fingerprint), ..Ask::NONE };
+        let _locks = Locks::<PROBES>::take(self, &[ask], &[true; CHARGES_MAX]);
+        if let Some(place) = self.find(&ask, true) {
+            let slot = self.slot(place);
+            if let Some(state) = change(&slot) {
+                self.put(place, Slot { state, ..slot });
+            }
+        }
+    }
+}
+
+impl Seat {
+    fn place(&self) -> Option<Place> {
+        match self {
+            Self::Known(place) | Self::Free(place) | Self::Displacing(place) => Some(*place),
+            Self::Pool | Self::None(_) | Self::Shared => None,
+        }
+    }
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// The locks of one round, in the order of their groups.
+struct Locks<'a, const N: usize> {
+    groups: [usize; N],
+    locks: [Option<Lock<'a>>; N],
+    length: usize,
+}
+
+impl<'a, const N: usize> Locks<'a, N> {
+    fn take(table: &'a Table, asks: &[Ask], probing: &[bool; CHARGES_MAX]) -> Self {
+        let mut taken = Self { groups: [0; N], locks: [const { None }; N], length: 0 };
+        for group in asks.iter().zip(probing).flat_map(|(ask, probing)| table.chain(ask.home, *probing)) {
+            taken.insert(group);
+        }
+        for (lock, group) in taken.locks.iter_mut().zip(&taken.groups[..taken.length]) {
+            *lock = Some(Group::head(table.groups.group(*group)).lock());
+        }
+        taken
+    }
+
+    /// Adds a group to the sorted list, once.
+    fn insert(&mut self, group: usize) {
+        if let Err(at) = self.groups[..self.length].binary_search(&group) {
+            self.groups.copy_within(at..self.length, at + 1);
+            self.groups[at] = group;
+            self.length += 1;
+        }
+    }
+
+    fn of(&mut self, group: usize) -> Option<&mut Lock<'a>> {
+        let at = self.groups[..self.length].binary_search(&group).ok()?;
+        self.locks[at].as_mut()
+    }
+}
