@@ -1,1 +1,88 @@
-//! To be written.
+//! Policies of Tidegate: from the attributes of a request to the charges it makes.
+//!
+//! A [`Policy`] names the parts of a key and the limits that are charged to it. [`Policies`] takes a request, seen
+//! through [`Attributes`], finds its client by [`ClientAddress`], builds the keys in [`Keys`], and answers with
+//! [`Charging`]: what is to be charged, in the shape that stores take.
+//!
+//! This crate knows no sockets, no stores, no clocks, and no library of HTTP types.
+//!
+//! ```
+//! use std::net::IpAddr;
+//! use tidegate_policy::{Attributes, Charging, ClientAddress, Keys, Peer, Policies, Policy};
+//!
+//! struct Request;
+//!
+//! impl Attributes for Request {
+//!     fn peer(&self) -> Peer {
+//!         Peer::Ip(IpAddr::from([203, 0, 113, 7]))
+//!     }
+//!     fn method(&self) -> &str {
+//!         "GET"
+//!     }
+//!     fn path(&self) -> &str {
+//!         "/"
+//!     }
+//!     fn host(&self) -> Option<&str> {
+//!         None
+//!     }
+//!     fn header_lines<'a>(&'a self, name: &str, each: &mut dyn FnMut(&'a [u8])) {
+//!         if name == "x-api-key" {
+//!             each(b"k1");
+//!         }
+//!     }
+//! }
+//!
+//! let policy = Policy::new("default", "header:x-api-key".parse()?).with_limits(["60/min".parse()?], Default::default());
+//! let policies = Policies::new(ClientAddress::default(), vec![policy])?;
+//!
+//! let mut keys = Keys::new();
+//! let Charging::Charged(charges) = policies.charging(&Request, &mut keys) else { panic!("one limit applies") };
+//! assert_eq!(charges.len(), 1);
+//! assert_eq!(charges.place(0).unwrap().limit.name, "limit-1");
+//! assert_eq!(tidegate_policy::KeyText(charges[0].key).to_string(), r#""k1""#);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Read the modules in this order: `attributes`, `client`, `trust`, `address` (with `forwarded` and `node`, the syntax
+//! of the fields), `key_parts`, `key`, `caller`, `policy`, `policies`, `charges`; then what is said to people:
+//! `key_text`, `printable`, `warnings`, `one_private_peer`.
+
+#![forbid(unsafe_code)]
+
+mod address;
+mod attributes;
+mod caller;
+mod charges;
+mod client;
+mod cookie;
+mod forwarded;
+mod key;
+mod key_error;
+mod key_parts;
+mod key_text;
+mod names;
+mod node;
+mod one_private_peer;
+mod policies;
+mod policy;
+mod printable;
+mod trust;
+mod trust_error;
+mod warnings;
+
+pub use address::{AddressField, ClientAddress, ENTRIES_MAX, LINES_MAX};
+pub use attributes::{Attributes, Peer};
+pub use charges::{Charges, Place};
+pub use client::{Client, Grouping, GroupingError};
+pub use key::{Keys, VALUE_BYTES_MAX};
+pub use key_error::KeyPartsError;
+pub use key_parts::{KeyPart, KeyParts, OnMissing, PARTS_MAX};
+pub use key_text::{KeyText, KeyValue};
+pub use names::{CookieName, FieldName, NAME_BYTES_MAX, NameError};
+pub use one_private_peer::OnePrivatePeer;
+pub use policies::{Charging, Policies, PolicyError};
+pub use policy::{NamedLimit, Policy};
+pub use printable::Printable;
+pub use trust::{NETWORKS_MAX, Trust};
+pub use trust_error::TrustError;
+pub use warnings::Warning;

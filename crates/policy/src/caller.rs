@@ -1,0 +1,76 @@
+//! From a request to the keys it is charged to.
+
+use crate::{Attributes, Client, ClientAddress, FieldName, KeyPart, KeyParts, Keys, OnMissing, cookie, key::Tag};
+
+/// The request at hand. Its client is looked for at most once, and only if a key needs it.
+pub(crate) struct Caller<'a, A: ?Sized> {
+    attributes: &'a A,
+    address: &'a ClientAddress,
+    client: Option<Client>,
+}
+
+impl<'a, A: Attributes + ?Sized> Caller<'a, A> {
+    pub(crate) fn new(attributes: &'a A, address: &'a ClientAddress) -> Self {
+        Self { attributes, address, client: None }
+    }
+
+    /// Builds a key, and finishes it. If a part is missing and nothing may stand in, no key is built, and that part
+    /// is the error.
+    pub(crate) fn build<'p>(
+        &mut self,
+        parts: &'p KeyParts,
+        on_missing: OnMissing,
+        keys: &mut Keys,
+    ) -> Result<usize, &'p KeyPart> {
+        for part in parts.as_slice() {
+            if self.push(part, keys) {
+                continue;
+            }
+            if on_missing != OnMissing::Client {
+                keys.abandon();
+                return Err(part);
+            }
+            keys.push_client(Tag::Missing, self.client(), &self.address.grouping);
+        }
+        Ok(keys.finish())
+    }
+
+    /// Adds one part; `false` if the request does not have it.
+    fn push(&mut self, part: &KeyPart, keys: &mut Keys) -> bool {
+        match part {
+            KeyPart::Client => keys.push_client(Tag::Client, self.client(), &self.address.grouping),
+            KeyPart::Header(name) => return self.push_header(name, part.is_secret(), keys),
+            KeyPart::Cookie(name) => match cookie::value(self.attributes, name.as_str()) {
+                Some(value) => keys.push_value(value, part.is_secret()),
+                None => return false,
+            },
+            KeyPart::Global => keys.push(Tag::Global, &[]),
+        }
+        true
+    }
+
+    fn push_header(&self, name: &FieldName, secret: bool, keys: &mut Keys) -> bool {
+        // HTTP/2 has no Host field; a face knows where else the host stands.
+        if name.as_str() == "host" {
+            return self.attributes.host().map(|host| keys.push_value(host.as_bytes(), secret)).is_some();
+        }
+        let (mut count, mut first, mut framed_bytes) = (0_usize, &[][..], 0_usize);
+        self.attributes.header_lines(name.as_str(), &mut |line| {
+            first = if count == 0 { line } else { first };
+            count += 1;
+            framed_bytes += 1 + line.len();
+        });
+        match count {
+            0 => return false,
+            1 => keys.push_value(first, secret),
+            _ => keys.push_lines(framed_bytes, secret, |each| {
+                self.attributes.header_lines(name.as_str(), &mut |line| each(line));
+            }),
+        }
+        true
+    }
+
+    fn client(&mut self) -> Client {
+        *self.client.get_or_insert_with(|| self.address.of(self.attributes))
+    }
+}

@@ -1,0 +1,180 @@
+//! What a key is made of, as people write it: `client`, `header:x-api-key`, `cookie:session`, `global`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{CookieName, FieldName, key_error::Fault, key_error::KeyPartsError};
+
+/// The most parts of one key.
+pub const PARTS_MAX: usize = 8;
+
+/// One part of a key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum KeyPart {
+    /// The client's address, grouped.
+    Client,
+    /// The value of a header field: its lines, as they are. An empty value is a value.
+    Header(FieldName),
+    /// The value of the first cookie of this name.
+    Cookie(CookieName),
+    /// Nothing: everybody shares one bucket.
+    Global,
+}
+
+impl KeyPart {
+    /// Can callers make up a value of their own? Then each new one is a new bucket, and a full one.
+    #[must_use]
+    pub const fn is_callers_own(&self) -> bool {
+        matches!(self, Self::Header(_) | Self::Cookie(_))
+    }
+
+    /// Is the value a credential by its nature? Then the key holds only its SHA-256.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        match self {
+            Self::Header(name) => ["authorization", "proxy-authorization", "cookie"].contains(&name.as_str()),
+            Self::Cookie(_) => true,
+            Self::Client | Self::Global => false,
+        }
+    }
+}
+
+impl FromStr for KeyPart {
+    type Err = KeyPartsError;
+
+    /// Reads one part.
+    ///
+    /// # Errors
+    /// It is of no known kind, or its name cannot be one.
+    fn from_str(text: &str) -> Result<Self, KeyPartsError> {
+        part(text.trim()).map_err(|fault| KeyPartsError::new(text.trim(), fault))
+    }
+}
+
+impl fmt::Display for KeyPart {
+    /// In words: `client`, `header x-api-key`, `cookie session`, `global`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Client => f.write_str("client"),
+            Self::Header(name) => write!(f, "header {name}"),
+            Self::Cookie(name) => write!(f, "cookie {name}"),
+            Self::Global => f.write_str("global"),
+        }
+    }
+}
+
+/// The parts of a key, one or more and all of them different. By default the client.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KeyParts(Vec<KeyPart>);
+
+impl KeyParts {
+    /// A key of these parts.
+    ///
+    /// # Errors
+    /// There are none, more than [`PARTS_MAX`], two equal ones, or `global` stands beside others.
+    pub fn new(parts: Vec<KeyPart>) -> Result<Self, KeyPartsError> {
+        let error = |part: &KeyPart, fault| Err(KeyPartsError::new(&part.to_string(), fault));
+        for (i, part) in parts.iter().enumerate() {
+            if i >= PARTS_MAX {
+                return error(part, Fault::TooMany);
+            }
+            if parts[..i].contains(part) {
+                return error(part, Fault::Twice);
+            }
+            if *part == KeyPart::Global && parts.len() > 1 {
+                return error(part, Fault::GlobalIsNotAlone);
+            }
+        }
+        if parts.is_empty() { Err(KeyPartsError::new("", Fault::Empty)) } else { Ok(Self(parts)) }
+    }
+
+    /// The parts, in order.
+    #[must_use]
+    pub fn as_slice(&self) -> &[KeyPart] {
+        &self.0
+    }
+
+    /// Can callers make up a key of their own, and so a full bucket?
+    #[must_use]
+    pub fn is_callers_own(&self) -> bool {
+        self.0.iter().any(KeyPart::is_callers_own)
+    }
+}
+
+impl Default for KeyParts {
+    fn default() -> Self {
+        Self(vec![KeyPart::Client])
+    }
+}
+
+impl FromStr for KeyParts {
+    type Err = KeyPartsError;
+
+    /// Reads parts that are separated by commas.
+    ///
+    /// # Errors
+    /// One of them cannot be read, or they do not make a key together.
+    fn from_str(text: &str) -> Result<Self, KeyPartsError> {
+        Self::new(text.split(',').take(PARTS_MAX + 1).map(str::parse).collect::<Result<_, _>>()?)
+    }
+}
+
+impl fmt::Display for KeyParts {
+    /// In words: `client, header x-api-key`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, part) in self.0.iter().enumerate() {
+            write!(f, "{}{part}", if i == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+/// What happens to a request that has no value for a part of the key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnMissing {
+    /// The client's address stands in, in a namespace of its own.
+    #[default]
+    Client,
+    /// The request is denied.
+    Deny,
+    /// The policy charges nothing.
+    Skip,
+}
+
+impl OnMissing {
+    /// Every way, the default first.
+    pub const ALL: [Self; 3] = [Self::Client, Self::Deny, Self::Skip];
+
+    /// The name that flags and configuration files use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Deny => "deny",
+            Self::Skip => "skip",
+        }
+    }
+}
+
+impl fmt::Display for OnMissing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+fn part(text: &str) -> Result<KeyPart, Fault> {
+    let (kind, name) = match text.split_once(':') {
+        Some((kind, name)) => (kind.trim_end().to_ascii_lowercase(), Some(name.trim())),
+        None => (text.to_ascii_lowercase(), None),
+    };
+    match (kind.as_str(), name) {
+        ("", None) => Err(Fault::Empty),
+        ("client", None) => Ok(KeyPart::Client),
+        ("global", None) => Ok(KeyPart::Global),
+        ("client" | "global", Some(_)) => Err(Fault::NoName),
+        ("header", Some(name)) => name.parse().map(KeyPart::Header).map_err(Fault::Name),
+        ("cookie", Some(name)) => name.parse().map(KeyPart::Cookie).map_err(Fault::Name),
+        ("header" | "cookie", None) => Err(Fault::NameMissing),
+        (kind, _) => Err(Fault::unknown(kind)),
+    }
+}

@@ -1,0 +1,67 @@
+//! What an operator should know before the first request.
+
+use std::fmt;
+
+use tidegate_core::Limit;
+
+use crate::{KeyPart, KeyParts, Policies, Policy};
+
+/// Something that is allowed, and likely not what was meant. Its text says what to do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning<'a> {
+    /// Callers can make up keys, and no limit by client holds them together.
+    CallersOwnKey {
+        /// The policy.
+        policy: &'a str,
+        /// Its key.
+        key: &'a KeyParts,
+    },
+    /// Everybody is believed when they say whom they speak for.
+    EverybodyTrusted {
+        /// The field in which they say it.
+        field: &'a str,
+    },
+}
+
+impl fmt::Display for Warning<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CallersOwnKey { policy, key } => {
+                write!(f, "policy `{policy}` is keyed by {key}: nobody verifies ")?;
+                let own = key.as_slice().iter().filter(|part| part.is_callers_own());
+                own.enumerate().try_for_each(|(i, part)| write!(f, "{}{part}", if i == 0 { "" } else { " and " }))?;
+                f.write_str(", so whoever sends a new value gets a full bucket; put a limit by client beside it")
+            }
+            Self::EverybodyTrusted { field } => write!(
+                f,
+                "everybody is trusted, so whoever writes a new address into {field} is a new client; \
+                 name the networks of your own proxies instead"
+            ),
+        }
+    }
+}
+
+impl Policies {
+    /// What is worth a warning at start.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning<'_>> {
+        let address = self.client();
+        let trusted = Warning::EverybodyTrusted { field: address.field.name() };
+        let trusted = address.trust.is_everything().then_some(trusted);
+        let held = self.as_slice().iter().any(is_held_by_clients);
+        let own = self.as_slice().iter().filter(|policy| !held && policy.is_enforced() && policy.key.is_callers_own());
+        trusted
+            .into_iter()
+            .chain(own.map(|policy| Warning::CallersOwnKey { policy: &policy.name, key: &policy.key }))
+            .collect()
+    }
+}
+
+/// Does the policy limit what callers with made-up keys can do?
+fn is_held_by_clients(policy: &Policy) -> bool {
+    let limits = policy.charging().any(|named| matches!(named.limit, Limit::Quota(_) | Limit::Block { .. }));
+    limits
+        && policy.is_enforced()
+        && policy.key.as_slice().iter().all(|part| matches!(part, KeyPart::Client | KeyPart::Global))
+}
