@@ -52,8 +52,8 @@ fn repair(quota: &Quota, state: State, now: Time) -> State {
         return state;
     }
     let (c, p) = (quota.rate().tokens.get(), quota.rate().per_ns.get());
-    let charged_from = product(stamp.as_nanos(), c) + product(over, p);
-    let explained = charged_from <= product(now.as_nanos(), c) + product(quota.burst(), p);
+    let charged_from = product(stamp.as_nanos(), c).saturating_add(product(over, p));
+    let explained = charged_from <= product(now.as_nanos(), c).saturating_add(product(quota.burst(), p));
     if explained { state } else { State { deficit: deficit - over, stamp: now } }
 }
 

@@ -1,0 +1,243 @@
+//! What the laws say, in exact rational arithmetic and without regard to speed.
+//!
+//! Written from the definitions, so that a mistake of the core is not repeated here: a token bucket is an amount that
+//! is missing, a rational number of tokens, and shrinks all the time; a fixed window is a count and the number of the
+//! window that it belongs to. Nothing here is rounded but the three numbers that are shown.
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use tidegate_core::{Algorithm, Decision, Outcome, Quota, Rate, State};
+
+use core::time::Duration;
+
+/// An exact number of tokens, or of nanoseconds.
+pub(crate) type Number = BigRational;
+
+/// The whole number `n`.
+pub(crate) fn whole(n: impl Into<BigInt>) -> Number {
+    Number::from_integer(n.into())
+}
+
+/// What a quota says, in the numbers that it was written with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rules {
+    pub(crate) count: u64,
+    pub(crate) period_ns: u64,
+    pub(crate) burst: u64,
+    pub(crate) algorithm: Algorithm,
+}
+
+impl Rules {
+    /// The core's form of it. A count of zero blocks.
+    pub(crate) fn quota(&self) -> Quota {
+        let period = Duration::from_nanos(self.period_ns);
+        let quota = match self.count {
+            0 => Quota::block(period),
+            _ => Rate::new(self.count, period).and_then(|rate| Quota::with_burst(rate, self.burst)),
+        };
+        quota.and_then(|quota| quota.with_algorithm(self.algorithm)).expect("the rules are within the range")
+    }
+
+    /// Tokens per nanosecond.
+    pub(crate) fn rate(&self) -> Number {
+        Number::new(self.count.into(), self.period_ns.into())
+    }
+
+    /// The most that may pass between the first and the last of some requests, `span_ns` apart, both counted.
+    pub(crate) fn most_within(&self, span_ns: u64) -> Number {
+        match self.algorithm {
+            Algorithm::TokenBucket => whole(self.burst) + self.rate() * whole(span_ns),
+            // A half-open interval that holds both is a nanosecond longer.
+            Algorithm::FixedWindow => {
+                let windows = (u128::from(span_ns) + 1).div_ceil(u128::from(self.period_ns)) + 1;
+                whole(self.count) * whole(windows)
+            }
+        }
+    }
+}
+
+/// The answer, in the numbers that are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) ruling: Ruling,
+    pub(crate) remaining: u64,
+    pub(crate) reset_ns: u128,
+    pub(crate) next_token_ns: u128,
+}
+
+/// Whether it passes, and if not, when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ruling {
+    Allowed,
+    Denied { wait_ns: u128 },
+    Never,
+}
+
+/// What the core shows.
+pub(crate) fn shown(decision: &Decision) -> Answer {
+    let ruling = match decision.outcome() {
+        Outcome::Allowed => Ruling::Allowed,
+        Outcome::Denied { retry_after } => Ruling::Denied { wait_ns: retry_after.as_nanos() },
+        Outcome::Never => Ruling::Never,
+    };
+    Answer {
+        ruling,
+        remaining: decision.remaining(),
+        reset_ns: decision.reset_after().as_nanos(),
+        next_token_ns: decision.next_token_after().as_nanos(),
+    }
+}
+
+/// What a state of the core means under a token bucket: the exact amount that is missing at `now_ns`.
+pub(crate) fn missing_of(rules: &Rules, state: State, now_ns: u64) -> Number {
+    let passed_ns = now_ns.saturating_sub(state.stamp().as_nanos());
+    at_least_zero(whole(state.deficit()) - rules.rate() * whole(passed_ns))
+}
+
+/// One bucket, as the definition has it.
+#[derive(Clone, Debug)]
+pub(crate) struct Oracle {
+    rules: Rules,
+    bucket: Bucket,
+}
+
+#[derive(Clone, Debug)]
+enum Bucket {
+    /// So much was missing at that instant.
+    Tokens { missing: Number, at_ns: u64 },
+    /// So much was counted in the window of that number.
+    Window { used: u64, number: u64 },
+}
+
+impl Oracle {
+    /// A full bucket.
+    pub(crate) fn full(rules: Rules) -> Self {
+        let bucket = match rules.algorithm {
+            Algorithm::TokenBucket => Bucket::Tokens { missing: whole(0), at_ns: 0 },
+            Algorithm::FixedWindow => Bucket::Window { used: 0, number: 0 },
+        };
+        Self { rules, bucket }
+    }
+
+    /// A token bucket that lacks `missing` at `at_ns`.
+    pub(crate) fn lacking(rules: Rules, missing: Number, at_ns: u64) -> Self {
+        Self { rules, bucket: Bucket::Tokens { missing, at_ns } }
+    }
+
+    /// The instant of the last change, in nanoseconds: of a window, its start.
+    pub(crate) fn changed_ns(&self) -> u64 {
+        match self.bucket {
+            Bucket::Tokens { at_ns, .. } => at_ns,
+            Bucket::Window { number, .. } => number * self.rules.period_ns,
+        }
+    }
+
+    /// What is missing to full at `now_ns`.
+    pub(crate) fn missing(&self, now_ns: u64) -> Number {
+        match &self.bucket {
+            Bucket::Tokens { missing, at_ns } => {
+                at_least_zero(missing - self.rules.rate() * whole(now_ns.saturating_sub(*at_ns)))
+            }
+            Bucket::Window { used, number } if self.window_of(now_ns) <= *number => whole(*used),
+            Bucket::Window { .. } => whole(0),
+        }
+    }
+
+    /// May it pass? If so it is charged.
+    pub(crate) fn take(&mut self, cost: u64, now_ns: u64) -> Answer {
+        self.repair(now_ns);
+        let ruling = self.ruling(cost, now_ns);
+        if ruling == Ruling::Allowed {
+            self.set_missing(self.missing(now_ns) + whole(cost), now_ns);
+        }
+        self.answer(ruling, now_ns)
+    }
+
+    /// Whether `cost` would pass, and nothing else.
+    pub(crate) fn ruling(&self, cost: u64, now_ns: u64) -> Ruling {
+        if cost > self.rules.burst {
+            return Ruling::Never;
+        }
+        let over = self.missing(now_ns) + whole(cost) - whole(self.rules.burst);
+        if cost == 0 || over <= whole(0) {
+            return Ruling::Allowed;
+        }
+        Ruling::Denied { wait_ns: self.time_for(over, now_ns) }
+    }
+
+    /// The numbers that are shown beside `ruling`.
+    pub(crate) fn answer(&self, ruling: Ruling, now_ns: u64) -> Answer {
+        let missing = self.missing(now_ns);
+        let room = whole(self.rules.burst) - &missing;
+        let remaining = at_least_zero(room.floor());
+        // From `remaining` to one more; from a full bucket there is nothing to wait for.
+        let to_next = (&remaining + whole(1)).min(whole(self.rules.burst)) - room;
+        Answer {
+            ruling,
+            remaining: u64::try_from(remaining.to_integer()).expect("at most the burst"),
+            reset_ns: self.time_for(missing, now_ns),
+            next_token_ns: self.time_for(to_next, now_ns),
+        }
+    }
+
+    /// Gives `tokens` back, at most to full.
+    pub(crate) fn grant(&mut self, tokens: u64, now_ns: u64) {
+        self.set_missing(at_least_zero(self.missing(now_ns) - whole(tokens)), now_ns);
+    }
+
+    /// The same debt under other rules of the same algorithm, cut to the new burst.
+    pub(crate) fn replace(&mut self, rules: Rules, now_ns: u64) {
+        let missing = self.missing(now_ns).min(whole(rules.burst));
+        self.rules = rules;
+        if let Bucket::Window { number, .. } = &mut self.bucket {
+            // The old window is counted in the new one that is open now.
+            *number = 0;
+        }
+        self.set_missing(missing, now_ns);
+    }
+
+    /// A window further ahead than one period cannot be explained by waiting, and becomes the present one.
+    fn repair(&mut self, now_ns: u64) {
+        let present = self.window_of(now_ns);
+        if let Bucket::Window { number, .. } = &mut self.bucket {
+            let ahead_ns = (*number * self.rules.period_ns).saturating_sub(now_ns);
+            if ahead_ns > self.rules.period_ns {
+                *number = present;
+            }
+        }
+    }
+
+    fn set_missing(&mut self, amount: Number, now_ns: u64) {
+        let present = self.window_of(now_ns);
+        match &mut self.bucket {
+            Bucket::Tokens { missing, at_ns } => (*missing, *at_ns) = (amount, now_ns.max(*at_ns)),
+            Bucket::Window { used, number } => {
+                *used = u64::try_from(amount.to_integer()).expect("a count is at most the burst");
+                *number = present.max(*number);
+            }
+        }
+    }
+
+    /// How long it takes until `amount` has come back, rounded up.
+    fn time_for(&self, amount: Number, now_ns: u64) -> u128 {
+        if amount <= whole(0) {
+            return 0;
+        }
+        let ns = match self.bucket {
+            Bucket::Tokens { at_ns, .. } => whole(at_ns.saturating_sub(now_ns)) + (amount / self.rules.rate()).ceil(),
+            Bucket::Window { number, .. } => {
+                let open = self.window_of(now_ns).max(number);
+                whole((u128::from(open) + 1) * u128::from(self.rules.period_ns)) - whole(now_ns)
+            }
+        };
+        u128::try_from(ns.to_integer()).expect("waits are well below 2^128 ns")
+    }
+
+    fn window_of(&self, now_ns: u64) -> u64 {
+        now_ns / self.rules.period_ns
+    }
+}
+
+fn at_least_zero(n: Number) -> Number {
+    n.max(whole(0))
+}
