@@ -1,0 +1,132 @@
+//! Replays `vectors/decisions.jsonl` through the core. `vectors/README.md` says what the lines mean.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tidegate_core::{
+    Algorithm, AtBound, Charge, Cost, Decision, Limit, LimitId, Mode, Outcome, Quota, Standing, State, Time,
+    carry_over, decide, decide_all, grant,
+};
+
+/// Fewer lines than this, and something is wrong with the file.
+const LINES_MIN: usize = 150;
+
+#[test]
+fn the_core_gives_the_decisions_of_the_vectors() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/decisions.jsonl");
+    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    for line in text.lines() {
+        let vector: Value = serde_json::from_str(line).expect("each line is JSON");
+        match vector.get("limits") {
+            Some(limits) => replay_several(&vector, limits),
+            None => replay_one(&vector),
+        }
+    }
+    assert!(text.lines().count() >= LINES_MIN, "only {} lines", text.lines().count());
+}
+
+fn replay_one(vector: &Value) {
+    let algorithm = algorithm(vector);
+    let (mut quota, mut state) = (quota(&vector["limit"], algorithm), State::FULL);
+    for (i, step) in steps(vector).iter().enumerate() {
+        let now = at(step);
+        if let Some(limit) = step.get("replace") {
+            let new = self::quota(limit, algorithm);
+            state = carry_over(&quota, &new, state, now);
+            quota = new;
+        } else if let Some(tokens) = step.get("grant") {
+            state = grant(&quota, state, number(tokens), now);
+        } else {
+            let (decision, next) = decide(&quota, state, cost(step), now);
+            assert_answer(vector, i, step, &decision);
+            state = next;
+        }
+    }
+}
+
+fn replay_several(vector: &Value, limits: &Value) {
+    let mut states: BTreeMap<(String, String), State> = BTreeMap::new();
+    for (i, step) in steps(vector).iter().enumerate() {
+        let given = step["charges"].as_array().expect("a list of charges");
+        let place = |charge: &Value| (text(&charge["limit"]).to_owned(), text(&charge["key"]).to_owned());
+        let charges: Vec<Charge<'_>> = given.iter().map(|charge| read_charge(vector, limits, charge)).collect();
+        let stored = |charge| Ok(states.get(&place(charge)).copied().unwrap_or(State::FULL));
+        let mut standings: Vec<Standing> = given.iter().map(stored).collect();
+        let mut decisions: Vec<Decision> = charges.iter().map(|charge| Decision::unmade(&charge.quota)).collect();
+        let verdict = decide_all(&charges, &mut standings, &mut decisions, at(step));
+        assert_eq!(json!(verdict.allowed), step["allowed"], "{}, step {i}", vector["name"]);
+        assert_eq!(json!(verdict.binding), step["binding"], "{}, step {i}", vector["name"]);
+        // Of several charges on one bucket the first holds its state, so it is written last.
+        for ((charge, decision), standing) in given.iter().zip(&decisions).zip(standings).rev() {
+            assert_answer(vector, i, charge, decision);
+            states.insert(place(charge), standing.expect("every charge has a bucket"));
+        }
+    }
+}
+
+fn read_charge<'a>(vector: &Value, limits: &Value, charge: &'a Value) -> Charge<'a> {
+    let name = text(&charge["limit"]);
+    Charge {
+        limit: LimitId::of("vectors", name),
+        quota: quota(&limits[name], algorithm(vector)),
+        key: text(&charge["key"]).as_bytes(),
+        cost: cost(charge),
+        mode: if charge["mode"] == "shadow" { Mode::Shadow } else { Mode::Enforce },
+        at_bound: AtBound::default(),
+    }
+}
+
+/// Holds the decision against the four fields of the answer; a field that is absent must have no counterpart.
+fn assert_answer(vector: &Value, i: usize, expected: &Value, decision: &Decision) {
+    let name = match decision.outcome() {
+        Outcome::Allowed => "allowed",
+        Outcome::Denied { .. } => "denied",
+        Outcome::Never => "never",
+    };
+    let retry_after = decision.retry_after().map(|wait| nanoseconds(wait.as_nanos()));
+    let found = [
+        json!(name),
+        json!(decision.remaining()),
+        retry_after.unwrap_or(Value::Null),
+        nanoseconds(decision.reset_after().as_nanos()),
+    ];
+    let fields = ["outcome", "remaining", "retry_after_ns", "reset_after_ns"];
+    let expected = fields.map(|field| expected.get(field).cloned().unwrap_or(Value::Null));
+    assert_eq!(found, expected, "{}, step {i}: {fields:?}", vector["name"]);
+}
+
+/// Waits beyond 2^64 ns are written as a decimal string, since few JSON readers keep such a number.
+fn nanoseconds(ns: u128) -> Value {
+    u64::try_from(ns).map_or_else(|_| json!(ns.to_string()), |ns| json!(ns))
+}
+
+fn steps(vector: &Value) -> &[Value] {
+    vector["steps"].as_array().expect("a list of steps")
+}
+
+fn algorithm(vector: &Value) -> Algorithm {
+    text(&vector["algorithm"]).parse().expect("the name of an algorithm")
+}
+
+fn quota(limit: &Value, algorithm: Algorithm) -> Quota {
+    let limit: Limit = text(limit).parse().unwrap_or_else(|error| panic!("{error}"));
+    let quota = limit.quota().expect("a limit that charges");
+    quota.with_algorithm(algorithm).expect("a limit for this algorithm")
+}
+
+fn at(step: &Value) -> Time {
+    Time::from_nanos(number(&step["at_ns"]))
+}
+
+fn cost(value: &Value) -> Cost {
+    value.get("cost").map_or(Cost::ONE, |cost| Cost::new(number(cost)))
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no whole number of 64 bits"))
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("{value} is no text"))
+}
