@@ -152,6 +152,12 @@ impl Decision {
         self.now
     }
 
+    /// Was it not the bucket that decided, but that there is none to be had?
+    #[must_use]
+    pub const fn is_held(&self) -> bool {
+        self.held_ns > 0
+    }
+
     /// Denied, and can never pass?
     #[must_use]
     pub const fn is_never(&self) -> bool {

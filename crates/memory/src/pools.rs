@@ -1,12 +1,11 @@
 //! The buckets that newcomers share when there is no room for one each: one per limit.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use tidegate_core::{LimitId, State};
 
-use crate::sync::Ordering;
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 
 /// The most limits of one table that can have a pool. Newcomers of further ones are denied for want of room.
 pub const POOLS_MAX: usize = 1 << 12;
@@ -26,7 +25,7 @@ pub(crate) struct Pool {
 
 impl Pools {
     pub(crate) fn new() -> Self {
-        Self { used: AtomicBool::new(false), pools: Mutex::default() }
+        Self { used: AtomicBool::new(false), pools: Mutex::new(HashMap::new()) }
     }
 
     /// Was anyone ever charged to a pool? Read it after the head of the newcomer's home: whoever was charged to a pool

@@ -101,7 +101,7 @@ impl Table {
         let mut standings: [Standing; CHARGES_MAX] = [Ok(State::FULL); CHARGES_MAX];
         for (i, charge) in charges.iter().enumerate() {
             // All members of a pool are charged under one name, which no fingerprint has.
-            let key = if matches!(seats[i], Seat::Pool) { &[] } else { names[i].as_slice() };
+            let key = if matches!(seats[first_ask(asks, i)], Seat::Pool) { &[] } else { names[i].as_slice() };
             asked[i] = Charge { key, ..*charge };
             standings[i] = self.standing(&seats[i], &asks[i], charge, pools.as_ref(), now);
         }
@@ -145,14 +145,12 @@ impl Table {
         let mut seats = [Seat::Shared; CHARGES_MAX];
         // Those who have a seat keep it, so that nobody else is offered it.
         for (i, ask) in asks.iter().enumerate() {
-            let is_first = !asks[..i].iter().any(|earlier| earlier.fingerprint == ask.fingerprint);
-            if let (true, Some(place)) = (is_first, self.find(ask, probing[i])) {
+            if let (true, Some(place)) = (first_ask(asks, i) == i, self.find(ask, probing[i])) {
                 seats[i] = Seat::Known(place);
             }
         }
         for (i, ask) in asks.iter().enumerate() {
-            let is_first = !asks[..i].iter().any(|earlier| earlier.fingerprint == ask.fingerprint);
-            if is_first && matches!(seats[i], Seat::Shared) {
+            if first_ask(asks, i) == i && matches!(seats[i], Seat::Shared) {
                 let taken = |place: Place| seats.iter().any(|seat| seat.place() == Some(place));
                 let may_sit_elsewhere = locks.of(ask.home).is_some_and(|lock| lock.flag());
                 if probing[i] {
@@ -259,16 +257,17 @@ impl Table {
         let is_look = charge.cost == Cost::ZERO && before == after;
         let slot = Slot { fingerprint: ask.fingerprint.as_u64(), quota_number: ask.number, state: after };
         match *seat {
-            Seat::Known(place) if !is_look => self.put(place, slot),
+            // The flag may have been lowered in this round, since this bucket was full.
+            Seat::Known(place) if !is_look => self.put_away(place, slot, ask.home, locks),
             Seat::Free(place) if before != after => {
                 if self.slot(place).fingerprint != 0 {
                     self.watermarks.raise(place.group, now);
                 }
-                self.put_new(place, slot, ask.home, locks);
+                self.put_away(place, slot, ask.home, locks);
             }
             Seat::Displacing(place) if before != after => {
                 count(&self.counts.displaced);
-                self.put_new(place, slot, ask.home, locks);
+                self.put_away(place, slot, ask.home, locks);
             }
             Seat::Pool if before != after => {
                 count(&self.counts.pooled);
@@ -280,7 +279,7 @@ impl Table {
         }
     }
 
-    fn put_new<const LOCKS: usize>(&self, place: Place, slot: Slot, home: usize, locks: &mut Locks<'_, LOCKS>) {
+    fn put_away<const LOCKS: usize>(&self, place: Place, slot: Slot, home: usize, locks: &mut Locks<'_, LOCKS>) {
         self.put(place, slot);
         if let (true, Some(lock)) = (place.group != home, locks.of(home)) {
             lock.set_flag(true);
@@ -315,6 +314,11 @@ impl Seat {
             Self::Pool | Self::None(_) | Self::Shared => None,
         }
     }
+}
+
+/// The first ask on the same key; itself, mostly.
+fn first_ask(asks: &[Ask], i: usize) -> usize {
+    asks[..i].iter().position(|earlier| earlier.fingerprint == asks[i].fingerprint).unwrap_or(i)
 }
 
 fn count(counter: &AtomicU64) {

@@ -1,9 +1,15 @@
 //! The atomics, from the standard library or, under the model checker, from loom.
 
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicU64, fence};
+pub(crate) use loom::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicBool, AtomicU64, fence},
+};
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicU64, fence};
+pub(crate) use std::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicBool, AtomicU64, fence},
+};
 
 pub(crate) use core::sync::atomic::Ordering;
 

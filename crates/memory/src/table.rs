@@ -346,15 +346,15 @@ impl Table {
         cost: Cost,
         now: Time,
     ) -> Attempt {
+        if limit.at_bound == AtBound::Pool && self.pools.are_used() {
+            return Attempt::NeedsLocks;
+        }
         let now = self.watermarks.start(home, now);
+        let Some(i) = (0..SLOTS).find(|&i| self.is_free(&group.slot(i), now)) else { return Attempt::NeedsLocks };
         let (decision, state) = decide(&limit.quota.quota, State::FULL, cost, now);
         if state == State::FULL {
             return if group.head().still(version) { Attempt::Decided(decision) } else { Attempt::Torn };
         }
-        if limit.at_bound == AtBound::Pool && self.pools.are_used() {
-            return Attempt::NeedsLocks;
-        }
-        let Some(i) = (0..SLOTS).find(|&i| self.is_free(&group.slot(i), now)) else { return Attempt::NeedsLocks };
         let Some(_lock) = group.head().lock_from(version) else { return Attempt::Torn };
         if group.slot(i).fingerprint != 0 {
             self.watermarks.raise(home, now);
@@ -394,6 +394,12 @@ impl Table {
     #[inline]
     pub(crate) fn full_at(&self, slot: &Slot) -> Option<Time> {
         Some(full_at(&self.quotas.quota(slot.quota_number)?, slot.state))
+    }
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self::new(TableOptions::default())
     }
 }
 

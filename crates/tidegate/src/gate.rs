@@ -1,0 +1,105 @@
+//! Policies over a store: the whole road from a request's attributes to its answer.
+
+use std::fmt;
+
+use tidegate_core::{CHARGES_MAX, Charge, Decision, Store, Verdict};
+use tidegate_policy::{Attributes, Charges, Charging, Keys, Place, Policies};
+
+use crate::{Answer, Cause, Source};
+
+/// Policies, and the store that they are charged to.
+pub struct Gate<S> {
+    policies: Policies,
+    store: S,
+}
+
+/// The answer to one request, with the limits that it was charged to.
+///
+/// It lives on the stack of whoever asked: [`Gate::decide`] hands it to a closure.
+#[derive(Debug)]
+pub struct GateAnswer<'a> {
+    /// The answer. Its `binding` is a place in [`GateAnswer::charges`].
+    pub answer: Answer,
+    /// Did a policy match?
+    pub is_matched: bool,
+    charges: Option<&'a Charges<'a>>,
+    decisions: &'a [Decision],
+}
+
+impl<'a> GateAnswer<'a> {
+    /// The charges with the limits they come from, and the decision on each. Empty if nothing was charged.
+    pub fn charges(&self) -> impl Iterator<Item = (Place<'a>, &'a Charge<'a>, &'a Decision)> + use<'a> {
+        let charges = self.charges;
+        let places = charges.into_iter().flat_map(|charges| (0..charges.len()).filter_map(|i| charges.place(i)));
+        let charges = charges.into_iter().flat_map(|charges| charges.iter());
+        places.zip(charges).zip(self.decisions).map(|((place, charge), decision)| (place, charge, decision))
+    }
+
+    /// The limit that binds.
+    #[must_use]
+    pub fn binding(&self) -> Option<Place<'a>> {
+        self.charges?.place(self.answer.binding?)
+    }
+
+    fn without_charges(cause: Option<Cause>, is_matched: bool) -> Self {
+        let answer = Answer { binding: None, decision: None, source: Source::Store, cause };
+        Self { answer, is_matched, charges: None, decisions: &[] }
+    }
+}
+
+impl<S: Store> Gate<S> {
+    /// A gate.
+    #[must_use]
+    pub fn new(policies: Policies, store: S) -> Self {
+        Self { policies, store }
+    }
+
+    /// The policies in force.
+    #[must_use]
+    pub fn policies(&self) -> &Policies {
+        &self.policies
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// Decides on a request, and calls `with` with the answer.
+    ///
+    /// # Errors
+    /// The store could not answer.
+    pub async fn decide<A, R>(&self, attributes: &A, with: impl FnOnce(GateAnswer<'_>) -> R) -> Result<R, S::Error>
+    where
+        A: Attributes + ?Sized,
+    {
+        let mut keys = Keys::new();
+        let charges = match self.policies.charging(attributes, &mut keys) {
+            Charging::Charged(charges) => charges,
+            Charging::Free => return Ok(with(GateAnswer::without_charges(None, true))),
+            Charging::Unmatched => return Ok(with(GateAnswer::without_charges(None, false))),
+            Charging::Denied { .. } => return Ok(with(GateAnswer::without_charges(Some(Cause::MissingKey), true))),
+        };
+        let Some(first) = charges.first() else { return Ok(with(GateAnswer::without_charges(None, true))) };
+        let mut decisions = [Decision::unmade(&first.quota); CHARGES_MAX];
+        let decisions = &mut decisions[..charges.len()];
+        let verdict = self.store.decide(&charges, decisions).await?;
+        Ok(with(GateAnswer {
+            answer: answer(verdict, decisions),
+            is_matched: true,
+            charges: Some(&charges),
+            decisions,
+        }))
+    }
+}
+
+fn answer(verdict: Verdict, decisions: &[Decision]) -> Answer {
+    verdict.binding.map_or(Answer::UNLIMITED, |i| Answer::of(i, decisions[i]))
+}
+
+impl<S> fmt::Debug for Gate<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate").field("policies", &self.policies).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,383 @@
+//! Named limits over a store.
+//!
+//! One limiter holds one limit or several; all of them are charged to the key that it is asked about, or none is. Over
+//! memory the answer comes at once; over any store it comes as a future. Both are the same road.
+
+use std::fmt;
+use std::time::Duration;
+
+use tidegate_core::{AtBound, CHARGES_MAX, Charge, Cost, Decision, Limit, LimitId, Mode, Quota, Store, Time, Verdict};
+use tidegate_memory::{QuotaCell, TableOptions, TooManyQuotas};
+
+use crate::{Answer, Clock, Key, Memory, SystemClock};
+
+/// The policy name under which the limits of a limiter stand, unless another is given.
+const POLICY_DEFAULT: &str = "default";
+
+/// Limits for one key each time it is asked. Share it by reference, or in an `Arc`.
+///
+/// ```
+/// use tidegate::Limiter;
+///
+/// let limiter = Limiter::new("100/min burst 20".parse()?);
+/// let answer = limiter.check("user-42");
+/// assert!(answer.is_allowed());
+/// assert_eq!(answer.remaining(), Some(19));
+/// # Ok::<(), tidegate::LimitError>(())
+/// ```
+pub struct Limiter<S = Memory> {
+    store: S,
+    limits: Vec<NamedLimit>,
+    #[cfg(feature = "wait")]
+    pub(crate) turns: crate::wait::Turns,
+}
+
+struct NamedLimit {
+    name: String,
+    id: LimitId,
+    at_bound: AtBound,
+    mode: Mode,
+    quota: QuotaCell,
+}
+
+impl Limiter<Memory> {
+    /// A limiter with one limit, called `default`, in this process: the machine's clock, room for
+    /// [`KEYS_DEFAULT`](tidegate_memory::KEYS_DEFAULT) keys.
+    #[must_use]
+    pub fn new(limit: Limit) -> Self {
+        LimiterBuilder::default().limit(POLICY_DEFAULT, limit).build()
+    }
+
+    /// A limiter with several limits, or with other settings.
+    pub fn builder() -> LimiterBuilder {
+        LimiterBuilder::default()
+    }
+}
+
+/// Collects what a [`Limiter`] is made of.
+#[derive(Debug)]
+#[must_use]
+pub struct LimiterBuilder<C = SystemClock> {
+    policy: String,
+    limits: Vec<(String, Limit, Mode)>,
+    at_bound: AtBound,
+    table: TableOptions,
+    clock: C,
+}
+
+impl Default for LimiterBuilder {
+    fn default() -> Self {
+        Self {
+            policy: POLICY_DEFAULT.to_owned(),
+            limits: Vec::new(),
+            at_bound: AtBound::default(),
+            table: TableOptions::default(),
+            clock: SystemClock::new(),
+        }
+    }
+}
+
+impl<C: Clock> LimiterBuilder<C> {
+    /// One more limit.
+    ///
+    /// # Panics
+    /// There are more than [`CHARGES_MAX`], or two of the same name: both are mistakes of whoever writes the program.
+    pub fn limit(mut self, name: &str, limit: Limit) -> Self {
+        self.add(name, limit, Mode::Enforce);
+        self
+    }
+
+    /// One more limit that is evaluated and counted, and denies nothing.
+    ///
+    /// # Panics
+    /// As [`LimiterBuilder::limit`].
+    pub fn shadow(mut self, name: &str, limit: Limit) -> Self {
+        self.add(name, limit, Mode::Shadow);
+        self
+    }
+
+    /// The policy that the limits belong to. Limiters over one store share the buckets of limits whose policy and name
+    /// are the same. `default` unless told otherwise.
+    pub fn policy(self, name: &str) -> Self {
+        Self { policy: name.to_owned(), ..self }
+    }
+
+    /// Room for so many keys; see [`TableOptions::keys`].
+    pub fn keys(mut self, keys: usize) -> Self {
+        self.table.keys = keys;
+        self
+    }
+
+    /// What happens to newcomers when that room is taken.
+    pub fn at_bound(self, at_bound: AtBound) -> Self {
+        Self { at_bound, ..self }
+    }
+
+    /// Another clock: one that a test drives.
+    pub fn clock<D: Clock>(self, clock: D) -> LimiterBuilder<D> {
+        let Self { policy, limits, at_bound, table, clock: _ } = self;
+        LimiterBuilder { policy, limits, at_bound, table, clock }
+    }
+
+    /// The limiter, with a store of its own in this process.
+    #[must_use]
+    pub fn build(self) -> Limiter<Memory<C>> {
+        let Self { policy, limits, at_bound, table, clock } = self;
+        Limiter::assemble(&policy, limits, at_bound, Memory::new(table, clock))
+    }
+
+    /// The limiter over a store that stands already. Room and clock are the store's.
+    #[must_use]
+    pub fn over<S: Store>(self, store: S) -> Limiter<S> {
+        Limiter::assemble(&self.policy, self.limits, self.at_bound, store)
+    }
+
+    fn add(&mut self, name: &str, limit: Limit, mode: Mode) {
+        assert!(self.limits.len() < CHARGES_MAX, "a limiter holds at most {CHARGES_MAX} limits");
+        assert!(self.limits.iter().all(|(taken, ..)| taken != name), "two limits are called `{name}`");
+        self.limits.push((name.to_owned(), limit, mode));
+    }
+}
+
+impl<S> Limiter<S> {
+    fn assemble(policy: &str, limits: Vec<(String, Limit, Mode)>, at_bound: AtBound, store: S) -> Self {
+        let named = |(name, limit, mode): (String, Limit, Mode)| NamedLimit {
+            id: LimitId::of(policy, &name),
+            name,
+            at_bound,
+            mode,
+            quota: QuotaCell::new(limit.quota()),
+        };
+        Self {
+            store,
+            limits: limits.into_iter().map(named).collect(),
+            #[cfg(feature = "wait")]
+            turns: crate::wait::Turns::default(),
+        }
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// The name of the limit at this place; [`Answer::binding`] is one.
+    #[must_use]
+    pub fn limit_name(&self, place: usize) -> Option<&str> {
+        self.limits.get(place).map(|limit| limit.name.as_str())
+    }
+
+    /// The limits in force, in their order: name, mode, and quota, which is `None` where nothing is limited.
+    pub fn limits(&self) -> impl Iterator<Item = (&str, Mode, Option<Quota>)> {
+        self.limits.iter().map(|limit| (limit.name.as_str(), limit.mode, limit.quota.load().0))
+    }
+
+    fn place(&self, name: &str) -> Result<&NamedLimit, ReplaceError> {
+        self.limits.iter().find(|limit| limit.name == name).ok_or(ReplaceError::UnknownLimit)
+    }
+
+    /// What each limit charges `key`; `own` replaces the quota of the first. `None` if nothing is limited.
+    fn charges<'k>(&self, key: &'k [u8], cost: Cost, own: Option<&Quota>) -> Option<Charges<'k>> {
+        let mut charges: Option<Charges<'k>> = None;
+        for (place, limit) in self.limits.iter().enumerate() {
+            let own = own.filter(|_| place == 0).copied();
+            if let Some(quota) = own.or_else(|| limit.quota.load().0) {
+                let NamedLimit { id, mode, at_bound, .. } = *limit;
+                let charge = Charge { limit: id, quota, key, cost, mode, at_bound };
+                charges.get_or_insert_with(|| Charges::filled_with(charge)).push(place, charge);
+            }
+        }
+        charges
+    }
+}
+
+impl<S: Store> Limiter<S> {
+    /// May `key` take `cost` tokens? Takes them if so.
+    ///
+    /// # Errors
+    /// The store could not answer.
+    pub async fn decide<K: Key + ?Sized>(&self, key: &K, cost: Cost) -> Result<Answer, S::Error> {
+        let key = key.with_bytes(<[u8]>::to_vec);
+        let Some(charges) = self.charges(&key, cost, None) else { return Ok(Answer::UNLIMITED) };
+        let mut decisions = charges.decisions();
+        let decisions = &mut decisions[..charges.length];
+        let verdict = self.store.decide(charges.as_slice(), decisions).await?;
+        Ok(charges.answer(verdict, decisions))
+    }
+}
+
+impl<C: Clock> Limiter<Memory<C>> {
+    /// May `key` pass? Takes one token of each limit if so.
+    #[inline]
+    pub fn check<K: Key + ?Sized>(&self, key: &K) -> Answer {
+        self.check_cost(key, Cost::ONE)
+    }
+
+    /// May `key` take `cost` tokens? Takes them of each limit if so.
+    #[inline]
+    pub fn check_cost<K: Key + ?Sized>(&self, key: &K, cost: impl Into<Cost>) -> Answer {
+        self.check_at(key, cost, self.store.now())
+    }
+
+    /// Looks and changes nothing.
+    pub fn peek<K: Key + ?Sized>(&self, key: &K) -> Answer {
+        self.check_cost(key, Cost::ZERO)
+    }
+
+    /// The body of all checks: decides at `now`, which must come from the limiter's clock or, in a test, be it.
+    #[inline]
+    pub fn check_at<K: Key + ?Sized>(&self, key: &K, cost: impl Into<Cost>, now: Time) -> Answer {
+        let cost = cost.into();
+        match self.limits.as_slice() {
+            [only] if only.mode == Mode::Enforce => self.check_only(only, key, cost, now),
+            _ => key.with_bytes(|key| self.check_all(self.charges(key, cost, None), now)),
+        }
+    }
+
+    /// A quota per key: decides under `quota`, which this key brings (its plan, say), in place of the first limit's.
+    ///
+    /// The bucket is the same whatever the quota; another quota than the last time is a changed limit, so what the key
+    /// owes is kept.
+    ///
+    /// # Errors
+    /// More different quotas were brought than a table can know; then nothing is charged.
+    pub fn check_quota<K: Key + ?Sized>(
+        &self,
+        key: &K,
+        quota: &Quota,
+        cost: impl Into<Cost>,
+    ) -> Result<Answer, TooManyQuotas> {
+        let (cost, now) = (cost.into(), self.store.now());
+        key.with_bytes(|key| match self.charges(key, cost, Some(quota)) {
+            Some(charges) => self.try_check_all(&charges, now),
+            None => Ok(Answer::UNLIMITED),
+        })
+    }
+
+    /// Puts another limit in force for the limit called `name`. What its keys owe is kept, in tokens.
+    ///
+    /// # Errors
+    /// There is no such limit, or its table knows too many quotas; then nothing is changed.
+    pub fn replace(&self, name: &str, with: Limit) -> Result<(), ReplaceError> {
+        let limit = self.place(name)?;
+        let quota = with.quota();
+        if let Some(quota) = quota {
+            self.store.table().know(limit.id, &quota, limit.at_bound)?;
+        }
+        limit.quota.replace(quota, self.store.now());
+        Ok(())
+    }
+
+    /// Forgets what `key` owes.
+    pub fn reset<K: Key + ?Sized>(&self, key: &K) {
+        key.with_bytes(|key| self.limits.iter().for_each(|limit| self.store.table().reset(limit.id, key)));
+    }
+
+    /// Gives `tokens` back to `key`, at most to full.
+    pub fn grant<K: Key + ?Sized>(&self, key: &K, tokens: u64) {
+        let now = self.store.now();
+        key.with_bytes(|key| {
+            self.limits.iter().for_each(|limit| self.store.table().grant_at(limit.id, key, tokens, now));
+        });
+    }
+
+    #[inline]
+    fn check_only<K: Key + ?Sized>(&self, only: &NamedLimit, key: &K, cost: Cost, now: Time) -> Answer {
+        let (Some(quota), since) = only.quota.load() else { return Answer::UNLIMITED };
+        // Every quota in the cell was made known when it was put there, or is learnt here once.
+        match self.store.table().know(only.id, &quota, only.at_bound) {
+            Ok(limit) => {
+                let limit = limit.in_force_since(since);
+                key.with_bytes(|key| Answer::of(0, self.store.table().check_at(&limit, key, cost, now)))
+            }
+            Err(TooManyQuotas) => Answer::of(0, refused(&quota, cost, now)),
+        }
+    }
+
+    fn check_all(&self, charges: Option<Charges<'_>>, now: Time) -> Answer {
+        let Some(charges) = charges else { return Answer::UNLIMITED };
+        self.try_check_all(&charges, now).unwrap_or_else(|TooManyQuotas| {
+            let Charge { quota, cost, .. } = charges.list[0];
+            Answer::of(charges.places[0], refused(&quota, cost, now))
+        })
+    }
+
+    fn try_check_all(&self, charges: &Charges<'_>, now: Time) -> Result<Answer, TooManyQuotas> {
+        let mut decisions = charges.decisions();
+        let decisions = &mut decisions[..charges.length];
+        let verdict = self.store.table().decide_at(charges.as_slice(), decisions, now)?;
+        Ok(charges.answer(verdict, decisions))
+    }
+}
+
+/// A denial by a table that could not even learn the quota: it holds for a second.
+fn refused(quota: &Quota, cost: Cost, now: Time) -> Decision {
+    Decision::held(quota, cost, now, Duration::from_secs(1))
+}
+
+/// The charges of one request, on the stack, and the place of the limit that made each.
+struct Charges<'k> {
+    /// The first `length` are charges.
+    list: [Charge<'k>; CHARGES_MAX],
+    places: [usize; CHARGES_MAX],
+    length: usize,
+}
+
+impl<'k> Charges<'k> {
+    fn filled_with(charge: Charge<'k>) -> Self {
+        Self { list: [charge; CHARGES_MAX], places: [0; CHARGES_MAX], length: 0 }
+    }
+
+    fn push(&mut self, place: usize, charge: Charge<'k>) {
+        self.list[self.length] = charge;
+        self.places[self.length] = place;
+        self.length += 1;
+    }
+
+    fn as_slice(&self) -> &[Charge<'k>] {
+        &self.list[..self.length]
+    }
+
+    /// Room for the answers.
+    fn decisions(&self) -> [Decision; CHARGES_MAX] {
+        [Decision::unmade(&self.list[0].quota); CHARGES_MAX]
+    }
+
+    fn answer(&self, verdict: Verdict, decisions: &[Decision]) -> Answer {
+        verdict.binding.map_or(Answer::UNLIMITED, |i| Answer::of(self.places[i], decisions[i]))
+    }
+}
+
+/// Why a limit was not replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReplaceError {
+    /// The limiter has no limit of this name.
+    UnknownLimit,
+    /// See [`TooManyQuotas`].
+    TooManyQuotas,
+}
+
+impl From<TooManyQuotas> for ReplaceError {
+    fn from(TooManyQuotas: TooManyQuotas) -> Self {
+        Self::TooManyQuotas
+    }
+}
+
+impl fmt::Display for ReplaceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownLimit => f.write_str("the limiter has no limit of this name"),
+            Self::TooManyQuotas => TooManyQuotas.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ReplaceError {}
+
+impl<S> fmt::Debug for Limiter<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.limits.iter().map(|limit| (&limit.name, &limit.quota))).finish()
+    }
+}
