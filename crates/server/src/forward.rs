@@ -1,0 +1,212 @@
+//! What a gateway changes in the fields that it passes on.
+//!
+//! Fields that speak of one connection end here (RFC 9110, section 7.6.1), in both directions. What says who the client
+//! is gets written here, from the connection, unless the peer is trusted to say it.
+
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::request;
+use http::uri::{PathAndQuery, Uri};
+use http::{Method, StatusCode, Version};
+
+use crate::Peer;
+use crate::upstream::Upstream;
+
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// Other fields in which proxies tell who the client is. From a peer that is not trusted they are not passed on.
+const CLAIMS: [HeaderName; 5] = [
+    HeaderName::from_static("forwarded"),
+    HeaderName::from_static("x-forwarded-port"),
+    HeaderName::from_static("x-forwarded-prefix"),
+    HeaderName::from_static("x-forwarded-server"),
+    HeaderName::from_static("x-real-ip"),
+];
+
+/// Why a request is not passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    pub(crate) detail: &'static str,
+}
+
+const fn refuse(status: StatusCode, detail: &'static str) -> Refusal {
+    Refusal { status, detail }
+}
+
+/// Which of the fields that need work are there. One look at each name saves a dozen searches that find nothing.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    of_connection: bool,
+    claims: bool,
+    forwarded: bool,
+}
+
+impl Seen {
+    fn in_fields(headers: &HeaderMap) -> Self {
+        let mut seen = Self::default();
+        for name in headers.keys() {
+            match name.as_str() {
+                "connection" | "keep-alive" | "proxy-connection" | "te" | "transfer-encoding" | "upgrade" => {
+                    seen.of_connection = true;
+                }
+                "x-forwarded-for" | "x-forwarded-host" | "x-forwarded-proto" => seen.forwarded = true,
+                "forwarded" | "x-forwarded-port" | "x-forwarded-prefix" | "x-forwarded-server" | "x-real-ip" => {
+                    seen.claims = true;
+                }
+                _ => {}
+            }
+        }
+        seen
+    }
+}
+
+/// Makes of a client's request the one for the upstream.
+///
+/// `trusted` says that the peer is a proxy whose word about the client counts.
+pub(crate) fn request(
+    parts: &mut request::Parts,
+    has_body: bool,
+    peer: &Peer,
+    trusted: bool,
+    upstream: &Upstream,
+) -> Result<(), Refusal> {
+    if parts.method == Method::CONNECT {
+        return Err(refuse(StatusCode::NOT_IMPLEMENTED, "CONNECT is not supported: this is not a forward proxy"));
+    }
+    let seen = Seen::in_fields(&parts.headers);
+    settle_host(parts, upstream)?;
+    settle_target(parts, upstream)?;
+    if seen.of_connection {
+        check_coding(&parts.headers)?;
+        let trailers = accepts_trailers(&parts.headers);
+        remove_fields_of_connection(&mut parts.headers);
+        if trailers {
+            parts.headers.insert(header::TE, HeaderValue::from_static("trailers"));
+        }
+    }
+    if has_body && !parts.headers.contains_key(header::CONTENT_LENGTH) {
+        parts.headers.insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    }
+    if seen.claims && !trusted {
+        CLAIMS.iter().for_each(|name| drop(parts.headers.remove(name)));
+    }
+    introduce(&mut parts.headers, peer, seen.forwarded && trusted);
+    parts.version = Version::HTTP_11;
+    parts.extensions.clear();
+    Ok(())
+}
+
+/// Makes of the upstream's response the one for the client.
+pub(crate) fn response(headers: &mut HeaderMap) {
+    if Seen::in_fields(headers).of_connection {
+        if headers.contains_key(header::TRANSFER_ENCODING) {
+            // The coding decides (RFC 9112, section 6.3); a length beside it is a lie.
+            headers.remove(header::CONTENT_LENGTH);
+        }
+        remove_fields_of_connection(headers);
+    }
+}
+
+/// Exactly one `Host`; that of the target, if it names one (RFC 9112, section 3.2).
+fn settle_host(parts: &mut request::Parts, upstream: &Upstream) -> Result<(), Refusal> {
+    let mut hosts = parts.headers.get_all(header::HOST).iter();
+    let (first, second) = (hosts.next(), hosts.next());
+    if second.is_some() {
+        return Err(refuse(StatusCode::BAD_REQUEST, "the request has more than one Host field"));
+    }
+    if first.is_none() && parts.version != Version::HTTP_10 {
+        return Err(refuse(StatusCode::BAD_REQUEST, "the request has no Host field"));
+    }
+    let host = match parts.uri.authority() {
+        Some(authority) => match HeaderValue::from_str(authority.as_str()) {
+            Ok(host) if !authority.as_str().contains('@') => host,
+            _ => return Err(refuse(StatusCode::BAD_REQUEST, "the request's target names no valid host")),
+        },
+        None if first.is_none() => upstream.host().clone(),
+        None => return Ok(()),
+    };
+    parts.headers.insert(header::HOST, host);
+    Ok(())
+}
+
+/// The target in origin form, behind the upstream's path.
+fn settle_target(parts: &mut request::Parts, upstream: &Upstream) -> Result<(), Refusal> {
+    let prefix = upstream.prefix();
+    let asterisk = parts.uri.path() == "*";
+    if asterisk || (prefix.is_empty() && parts.uri.authority().is_none()) {
+        return Ok(());
+    }
+    let target = parts.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    let target = if target.starts_with('/') { format!("{prefix}{target}") } else { format!("{prefix}/{target}") };
+    let bad = refuse(StatusCode::BAD_REQUEST, "the request's target is not a valid path");
+    parts.uri = PathAndQuery::try_from(target).map(Uri::from).map_err(|_| bad)?;
+    Ok(())
+}
+
+/// A body in any coding but plain `chunked` would reach the upstream without the name of its coding.
+fn check_coding(headers: &HeaderMap) -> Result<(), Refusal> {
+    let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(()),
+        (Some(one), None) if plain(one) => Ok(()),
+        _ => Err(refuse(StatusCode::NOT_IMPLEMENTED, "the only transfer coding that is supported is chunked")),
+    }
+}
+
+fn accepts_trailers(headers: &HeaderMap) -> bool {
+    let is_trailers = |token: &str| token.trim().eq_ignore_ascii_case("trailers");
+    headers.get_all(header::TE).iter().any(|value| value.to_str().is_ok_and(|text| text.split(',').any(is_trailers)))
+}
+
+fn remove_fields_of_connection(headers: &mut HeaderMap) {
+    let nominated: Vec<HeaderName> = headers.get_all(header::CONNECTION).iter().flat_map(tokens).collect();
+    for name in nominated {
+        headers.remove(name);
+    }
+    for name in [header::CONNECTION, header::TE, header::TRANSFER_ENCODING, header::UPGRADE] {
+        headers.remove(name);
+    }
+    headers.remove(KEEP_ALIVE);
+    headers.remove(PROXY_CONNECTION);
+}
+
+/// The fields that a `Connection` value nominates. Those that frame or address the message are not its to remove.
+fn tokens(value: &HeaderValue) -> impl Iterator<Item = HeaderName> {
+    let tokens = value.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    let options = |token: &&[u8]| !token.eq_ignore_ascii_case(b"close") && !token.eq_ignore_ascii_case(b"keep-alive");
+    let names = tokens.filter(options).filter_map(|token| HeaderName::from_bytes(token).ok());
+    names.filter(|name| *name != header::HOST && *name != header::CONTENT_LENGTH)
+}
+
+/// Says who the client is. What a trusted peer said of it stays, and the peer is added.
+fn introduce(headers: &mut HeaderMap, peer: &Peer, keep: bool) {
+    let chain = if keep { chain(headers, peer) } else { None };
+    headers.insert(X_FORWARDED_FOR, chain.unwrap_or_else(|| peer.text().clone()));
+    if !(keep && headers.contains_key(X_FORWARDED_PROTO)) {
+        headers.insert(X_FORWARDED_PROTO, HeaderValue::from_static("http"));
+    }
+    if !(keep && headers.contains_key(X_FORWARDED_HOST))
+        && let Some(host) = headers.get(header::HOST).cloned()
+    {
+        headers.insert(X_FORWARDED_HOST, host);
+    }
+}
+
+/// All lines of X-Forwarded-For in one, and the peer at its end.
+fn chain(headers: &HeaderMap, peer: &Peer) -> Option<HeaderValue> {
+    let mut chain = Vec::new();
+    for line in headers.get_all(X_FORWARDED_FOR) {
+        chain.extend_from_slice(line.as_bytes());
+        chain.extend_from_slice(b", ");
+    }
+    if chain.is_empty() {
+        return None;
+    }
+    chain.extend_from_slice(peer.text().as_bytes());
+    HeaderValue::try_from(chain).ok()
+}

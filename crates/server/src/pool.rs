@@ -1,0 +1,109 @@
+//! Connections to the upstream that wait for their next request.
+//!
+//! One pool per worker. The connection used last is used next, so that under less load the others grow old and are
+//! closed. No clock is read for that: a sweep passes twice in the idle time, and what two sweeps saw idle is closed.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use hyper::client::conn::http1::SendRequest;
+use tokio::time::sleep;
+
+use crate::body::Upload;
+
+/// The idle connections of one worker.
+pub(crate) struct Pool {
+    idle: Mutex<Vec<Idle>>,
+    idle_max: usize,
+    idle_timeout: Duration,
+    sweeping: AtomicBool,
+}
+
+struct Idle {
+    sender: SendRequest<Upload>,
+    /// Sweeps that passed since it was last used.
+    sweeps: u8,
+}
+
+/// Sweeps that an idle connection outlives; the idle time is divided by as many.
+const SWEEPS_MAX: u8 = 2;
+
+impl Pool {
+    pub(crate) fn new(idle_max: usize, idle_timeout: Duration) -> Arc<Self> {
+        Arc::new(Self { idle: Mutex::default(), idle_max, idle_timeout, sweeping: AtomicBool::new(false) })
+    }
+
+    /// The connection that was used last and is still open.
+    pub(crate) fn take(self: &Arc<Self>) -> Option<Lease> {
+        let mut idle = self.idle();
+        while let Some(Idle { sender, .. }) = idle.pop() {
+            if sender.is_ready() {
+                return Some(self.lease(sender));
+            }
+        }
+        None
+    }
+
+    /// A connection in use, which comes back here.
+    pub(crate) fn lease(self: &Arc<Self>, sender: SendRequest<Upload>) -> Lease {
+        Lease { sender, pool: Arc::clone(self) }
+    }
+
+    fn put(self: &Arc<Self>, sender: SendRequest<Upload>) {
+        // One that is not ready still has a request body to send that nobody wants; it is closed.
+        let mut idle = self.idle();
+        if sender.is_ready() && idle.len() < self.idle_max {
+            idle.push(Idle { sender, sweeps: 0 });
+            if !self.sweeping.swap(true, Relaxed) {
+                tokio::spawn(sweep(Arc::downgrade(self), self.idle_timeout / u32::from(SWEEPS_MAX)));
+            }
+        }
+    }
+
+    /// Closes what has been idle for too long. Is anything left?
+    fn pass(&self) -> bool {
+        let mut idle = self.idle();
+        idle.retain_mut(|one| {
+            one.sweeps += 1;
+            one.sweeps <= SWEEPS_MAX && !one.sender.is_closed()
+        });
+        self.sweeping.store(!idle.is_empty(), Relaxed);
+        !idle.is_empty()
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+        // Nothing between lock and unlock can leave the list half changed.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn sweep(pool: Weak<Pool>, every: Duration) {
+    loop {
+        sleep(every).await;
+        let Some(pool) = pool.upgrade() else { return };
+        if !pool.pass() {
+            return;
+        }
+    }
+}
+
+/// A connection to the upstream that serves one request. Dropped, it is closed.
+pub(crate) struct Lease {
+    pub(crate) sender: SendRequest<Upload>,
+    pool: Arc<Pool>,
+}
+
+impl Lease {
+    /// For the next request.
+    pub(crate) fn give_back(self) {
+        self.pool.put(self.sender);
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease").field("sender", &self.sender).finish_non_exhaustive()
+    }
+}

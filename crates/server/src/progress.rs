@@ -1,0 +1,77 @@
+//! How far a connection has come with its present request.
+//!
+//! The socket, the service and the watchdog of one connection look at the same connection from three sides, on one
+//! thread; relaxed atomics are plain memory there, and let the parts move between threads if a runtime wants that.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// A request has begun and its header section is not complete. A new connection starts here.
+    Head,
+    /// A request is being answered.
+    Busy,
+    /// Nothing has come since the last answer.
+    Idle,
+}
+
+/// What is known of one connection.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    phase: AtomicU8,
+    /// Requests so far, wrapping around.
+    requests: AtomicU32,
+    /// The present request announced a body.
+    has_body: AtomicBool,
+}
+
+impl Progress {
+    pub(crate) fn new() -> Self {
+        Self { phase: AtomicU8::new(Phase::Head as u8), requests: AtomicU32::new(0), has_body: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        match self.phase.load(Relaxed) {
+            phase if phase == Phase::Head as u8 => Phase::Head,
+            phase if phase == Phase::Busy as u8 => Phase::Busy,
+            _ => Phase::Idle,
+        }
+    }
+
+    /// How many requests came so far; tells one wait for a request from another.
+    pub(crate) fn requests(&self) -> u32 {
+        self.requests.load(Relaxed)
+    }
+
+    /// Something was read from the socket.
+    pub(crate) fn bytes_came(&self) {
+        if self.phase() == Phase::Idle {
+            self.phase.store(Phase::Head as u8, Relaxed);
+        }
+    }
+
+    /// A request is complete up to its body. It is in flight until what is returned is dropped.
+    pub(crate) fn request_came(self: &Arc<Self>, has_body: bool) -> Flight {
+        self.phase.store(Phase::Busy as u8, Relaxed);
+        self.requests.store(self.requests().wrapping_add(1), Relaxed);
+        self.has_body.store(has_body, Relaxed);
+        Flight(Arc::clone(self))
+    }
+
+    /// May the client have sent what nobody has read? Part of a body, or what follows a head that was refused.
+    pub(crate) fn left_something_unread(&self) -> bool {
+        self.has_body.load(Relaxed) || self.phase() == Phase::Head
+    }
+}
+
+/// A request in flight: from its head to the end of the answer.
+#[derive(Debug)]
+pub(crate) struct Flight(Arc<Progress>);
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        self.0.phase.store(Phase::Idle as u8, Relaxed);
+    }
+}
