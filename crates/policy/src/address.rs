@@ -12,7 +12,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use crate::{Attributes, Client, FieldName, Grouping, NameError, Trust, forwarded, node};
+use crate::{Attributes, Client, FieldName, Grouping, Keys, NameError, Trust, forwarded, key::Tag, node};
 
 /// The most entries of the field that are walked, empty ones included.
 pub const ENTRIES_MAX: usize = 64;
@@ -93,6 +93,14 @@ impl ClientAddress {
         }
         let lines = LastLines::of(attributes, self.field.name());
         self.walk(peer, lines.entries_from_right())
+    }
+
+    /// The key of a request that is limited by client alone: the client, grouped. Earlier keys are dropped.
+    pub fn key<'k, A: Attributes + ?Sized>(&self, attributes: &A, keys: &'k mut Keys) -> &'k [u8] {
+        keys.clear();
+        keys.push_client(Tag::Client, self.of(attributes), &self.grouping);
+        let place = keys.finish();
+        keys.key(place)
     }
 
     fn walk<'a>(&self, peer: Client, entries: impl Iterator<Item = &'a [u8]>) -> Client {

@@ -141,27 +141,6 @@ pub enum OnMissing {
     Skip,
 }
 
-impl OnMissing {
-    /// Every way, the default first.
-    pub const ALL: [Self; 3] = [Self::Client, Self::Deny, Self::Skip];
-
-    /// The name that flags and configuration files use.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Deny => "deny",
-            Self::Skip => "skip",
-        }
-    }
-}
-
-impl fmt::Display for OnMissing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 fn part(text: &str) -> Result<KeyPart, Fault> {
     let (kind, name) = match text.split_once(':') {
         Some((kind, name)) => (kind.trim_end().to_ascii_lowercase(), Some(name.trim())),
@@ -176,5 +155,58 @@ fn part(text: &str) -> Result<KeyPart, Fault> {
         ("cookie", Some(name)) => name.parse().map(KeyPart::Cookie).map_err(Fault::Name),
         ("header" | "cookie", None) => Err(Fault::NameMissing),
         (kind, _) => Err(Fault::unknown(kind)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        let got = text.parse::<KeyParts>().map_or_else(|error| error.to_string(), |parts| parts.to_string());
+        assert_eq!(got, expect, "{text}");
+    }
+
+    #[test]
+    fn keys_are_read() {
+        check("client", "client");
+        check("Client", "client");
+        check("global", "global");
+        check("header:X-Api-Key", "header x-api-key");
+        check("cookie:Session", "cookie Session");
+        check(" client , header: x-api-key,cookie:s ", "client, header x-api-key, cookie s");
+        assert_eq!(KeyParts::default(), "client".parse().unwrap());
+    }
+
+    #[test]
+    fn errors_name_what_was_meant() {
+        let empty = "the key has an empty part; without a key it is `client`";
+        check("", empty);
+        check("client,", empty);
+        check("ip", "`ip` is no part of a key; did you mean `client`?");
+        check("*", "`*` is no part of a key; did you mean `global`?");
+        check("X-Api-Key", "`X-Api-Key` is no part of a key; did you mean `header:x-api-key`?");
+        check("cookies:a", "`cookies:a` is no part of a key; did you mean `cookie:NAME`?");
+        check("path", "`path` is no part of a key; expected `client`, `header:NAME`, `cookie:NAME` or `global`");
+        check("header", "`header` needs a name; write `header:NAME`");
+        check("header:", "`header:`: the name is empty");
+        check("header:a b", "`header:a b`: ` ` cannot stand in a name; only letters, digits and !#$%&'*+-.^_`|~ can");
+        check("cookie:a=b", "`cookie:a=b`: `=` cannot stand in a name; only letters, digits and !#$%&'*+-.^_`|~ can");
+        check("client:x", "`client:x` takes no name; leave out what is behind the colon");
+        check("client,client", "the key has `client` twice");
+        check("header:a,header:A", "the key has `header a` twice");
+        check("client,global", "`global` adds nothing to other parts of a key; leave it out");
+        let many: Vec<_> = (0..=PARTS_MAX).map(|i| format!("header:h{i}")).collect();
+        check(&many.join(","), "the key has too many parts; the maximum is 8");
+        let long = "n".repeat(crate::NAME_BYTES_MAX + 1);
+        assert!(format!("header:{long}").parse::<KeyPart>().is_err());
+    }
+
+    #[test]
+    fn what_callers_write_is_their_own() {
+        let own = |text: &str| text.parse::<KeyParts>().unwrap().is_callers_own();
+        assert!(!own("client") && !own("global"));
+        assert!(own("header:a") && own("cookie:a") && own("client,header:a"));
     }
 }

@@ -45,7 +45,7 @@ impl fmt::Display for KeyValue<'_> {
             Self::Client(client) => client.fmt(f),
             Self::Missing(client) => write!(f, "missing ({client})"),
             Self::Value(value) => write!(f, "\"{}\"", Printable(value)),
-            Self::Lines(lines) => write!(f, "lines \"{}\"", Printable(lines)),
+            Self::Lines(lines) => write_lines(f, lines),
             Self::Hash(hash) => {
                 f.write_str("sha256:")?;
                 hash[..HASH_BYTES_SHOWN].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -83,6 +83,15 @@ impl fmt::Display for KeyText<'_> {
         }
         Ok(())
     }
+}
+
+fn write_lines(f: &mut fmt::Formatter<'_>, mut lines: &[u8]) -> fmt::Result {
+    while let [length, after @ ..] = lines {
+        let (line, behind) = after.split_at(after.len().min(usize::from(*length)));
+        write!(f, "\"{}\"{}", Printable(line), if behind.is_empty() { "" } else { " and " })?;
+        lines = behind;
+    }
+    Ok(())
 }
 
 fn client(content: &[u8]) -> Option<Client> {

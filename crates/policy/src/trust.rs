@@ -129,3 +129,74 @@ fn unmapped(network: IpNet) -> IpNet {
         _ => network,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        let got = text.parse::<Trust>().map_or_else(|error| error.to_string(), |trust| trust.to_string());
+        assert_eq!(got, expect, "{text}");
+    }
+
+    #[test]
+    fn lists_are_read() {
+        check("10.0.0.0/8", "10.0.0.0/8");
+        check("10.0.0.1", "10.0.0.1/32");
+        check("2001:db8::1, 2001:db8:1::/48", "2001:db8::1/128,2001:db8:1::/48");
+        check("loopback", "127.0.0.0/8,::1/128");
+        check("Private", "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7");
+        check("unix,*", "*,unix");
+        check("::ffff:10.0.0.0/104", "10.0.0.0/8");
+        check("::ffff:10.0.0.1", "10.0.0.1/32");
+        check("64:ff9b::a00:0/104", "10.0.0.0/8");
+        check("::/0", "::/0");
+        assert_eq!(Trust::default().to_string(), "nothing");
+        let all: Trust = ["10.0.0.0/8", "unix"].map(|text| text.parse::<Trust>().unwrap()).into_iter().collect();
+        assert_eq!(all.to_string(), "unix,10.0.0.0/8");
+    }
+
+    #[test]
+    fn errors_name_what_was_meant() {
+        let none =
+            "is not a network; expected one such as `10.0.0.0/8`, an address, `private`, `loopback`, `unix` or `*`";
+        let bits = "has bits set behind its prefix; did you mean the network";
+        let length = "is a network without its prefix length; did you mean";
+        check("10.0.0.1/8", &format!("`10.0.0.1/8` {bits} `10.0.0.0/8`, or the address `10.0.0.1`?"));
+        check("2001:db8::1/64", &format!("`2001:db8::1/64` {bits} `2001:db8::/64`, or the address `2001:db8::1`?"));
+        check("10.0.0.0", &format!("`10.0.0.0` {length} `10.0.0.0/8`, or the one address `10.0.0.0/32`?"));
+        check("192.168.1.0", &format!("`192.168.1.0` {length} `192.168.1.0/24`, or the one address `192.168.1.0/32`?"));
+        check("2001:db8::", &format!("`2001:db8::` {length} `2001:db8::/32`, or the one address `2001:db8::/128`?"));
+        check("10.0.0.0/", "`10.0.0.0/` has no number behind the slash; write the prefix length, as in `10.0.0.0/8`");
+        check("10.0.0.0/x", "`10.0.0.0/x` has no number behind the slash; write the prefix length, as in `10.0.0.0/8`");
+        check("10.0.0.0/255.0.0.0", "`10.0.0.0/255.0.0.0` has a mask; did you mean `10.0.0.0/8`?");
+        check("10.0.0.0/33", "`10.0.0.0/33` has too long a prefix: such an address has 32 bits");
+        check("::/129", "`::/129` has too long a prefix: such an address has 128 bits");
+        check("10.0.0.1:8080", "`10.0.0.1:8080` has a port or brackets; did you mean `10.0.0.1`?");
+        check("[2001:db8::1]", "`[2001:db8::1]` has a port or brackets; did you mean `2001:db8::1`?");
+        check("10.*", "`10.*` is not a whole network; did you mean `10.0.0.0/8`?");
+        check("192.168.", "`192.168.` is not a whole network; did you mean `192.168.0.0/16`?");
+        check("10/8", "`10/8` is not a whole network; did you mean `10.0.0.0/8`?");
+        check("fe80::1%eth0", "`fe80::1%eth0` has a zone; zones are dropped from addresses, so leave it out");
+        check("proxy.example.org", &format!("`proxy.example.org` {none}"));
+        check("1.2.3.4.5", &format!("`1.2.3.4.5` {none}"));
+        check("\x1b[31m", &format!("`\\u{{1b}}[31m` {none}"));
+        check("", "`` is empty; write a network such as `10.0.0.0/8`, or leave the option out");
+        check("10.0.0.0/8,", "`` is empty; write a network such as `10.0.0.0/8`, or leave the option out");
+        let many = vec!["10.0.0.1"; NETWORKS_MAX + 1].join(",");
+        check(&many, "`10.0.0.1` is one too many: at most 1024 networks can be trusted");
+    }
+
+    #[test]
+    fn trusting_everybody_is_known() {
+        let everything = |text: &str| text.parse::<Trust>().unwrap().is_everything();
+        assert!(everything("*") && everything("0.0.0.0/0") && everything("::/0"));
+        assert!(!everything("private,loopback,unix"));
+        let client = |ip: &str| Client::Ip(ip.parse().unwrap());
+        let all: Trust = "*".parse().unwrap();
+        assert!(all.trusts(client("203.0.113.7")) && all.trusts(client("2001:db8::1")) && all.trusts(Client::Unix));
+        let v4: Trust = "0.0.0.0/0".parse().unwrap();
+        assert!(v4.trusts(client("203.0.113.7")) && !v4.trusts(client("2001:db8::1")) && !v4.trusts(Client::Unix));
+    }
+}

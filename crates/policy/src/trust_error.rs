@@ -85,7 +85,7 @@ impl fmt::Display for TrustError {
             Fault::Empty => f.write_str(" is empty; write a network such as `10.0.0.0/8`, or leave the option out"),
             Fault::TooMany => write!(f, " is one too many: at most {NETWORKS_MAX} networks can be trusted"),
             Fault::Port { ip } => write!(f, " has a port or brackets; did you mean `{ip}`?"),
-            Fault::Zone => f.write_str(" has a zone, which is dropped from addresses before they are looked up; leave it out"),
+            Fault::Zone => f.write_str(" has a zone; zones are dropped from addresses, so leave it out"),
             Fault::Short { network } => write!(f, " is not a whole network; did you mean `{network}`?"),
             Fault::Unknown => f.write_str(
                 " is not a network; expected one such as `10.0.0.0/8`, an address, `private`, `loopback`, `unix` or `*`",

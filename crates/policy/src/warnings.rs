@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use tidegate_core::Limit;
-
 use crate::{KeyPart, KeyParts, Policies, Policy};
 
 /// Something that is allowed, and likely not what was meant. Its text says what to do about it.
@@ -58,10 +56,7 @@ impl Policies {
     }
 }
 
-/// Does the policy limit what callers with made-up keys can do?
+/// Does the policy hold one client to something, whatever keys it makes up?
 fn is_held_by_clients(policy: &Policy) -> bool {
-    let limits = policy.charging().any(|named| matches!(named.limit, Limit::Quota(_) | Limit::Block { .. }));
-    limits
-        && policy.is_enforced()
-        && policy.key.as_slice().iter().all(|part| matches!(part, KeyPart::Client | KeyPart::Global))
+    policy.is_enforced() && policy.key.as_slice() == [KeyPart::Client]
 }
