@@ -219,7 +219,8 @@ mod tests {
     fn numbers_and_spans_read_well() {
         let grouped = [0, 999, 1_000, 123_456, 1_234_567].map(|n| Grouped(n).to_string());
         assert_eq!(grouped, ["0", "999", "1,000", "123,456", "1,234,567"]);
-        let spans = [1_500, 100_000, 60_000, 90_000_000, 3_600_000, 20].map(|ms| Span(Duration::from_millis(ms)).to_string());
+        let spans =
+            [1_500, 100_000, 60_000, 90_000_000, 3_600_000, 20].map(|ms| Span(Duration::from_millis(ms)).to_string());
         assert_eq!(spans, ["1.5 s", "1 min 40 s", "1 min", "1 d 1 h", "1 h", "20ms"]);
     }
 }

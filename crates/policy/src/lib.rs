@@ -45,7 +45,7 @@
 //!
 //! Read the modules in this order: `attributes`, `client`, `trust`, `address` (with `forwarded` and `node`, the syntax
 //! of the fields), `key_parts`, `key`, `caller`, `policy`, `policies`, `charges`; then what is said to people:
-//! `key_text`, `printable`, `warnings`, `one_private_peer`.
+//! `explain`, `key_text`, `printable`, `warnings`, `one_private_peer`.
 
 #![forbid(unsafe_code)]
 
@@ -55,6 +55,7 @@ mod caller;
 mod charges;
 mod client;
 mod cookie;
+mod explain;
 mod forwarded;
 mod key;
 mod key_error;
@@ -74,6 +75,7 @@ pub use address::{AddressField, ClientAddress, ENTRIES_MAX, LINES_MAX};
 pub use attributes::{Attributes, Peer};
 pub use charges::{Charges, Place};
 pub use client::{Client, Grouping, GroupingError};
+pub use explain::{Explanation, WorstCase};
 pub use key::{Keys, VALUE_BYTES_MAX};
 pub use key_error::KeyPartsError;
 pub use key_parts::{KeyPart, KeyParts, OnMissing, PARTS_MAX};
