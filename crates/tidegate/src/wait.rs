@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tidegate_core::{Cost, Store};
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{sleep, timeout_at};
 
 use crate::{Answer, Key, Limiter};
 
@@ -71,7 +71,8 @@ impl<S: Store> Limiter<S> {
         at_most: Duration,
     ) -> Result<Answer, WaitError<S::Error>> {
         let cost = cost.into();
-        let deadline = Instant::now() + at_most;
+        // The timer reads the clock; an instant that is never slept until says when the time is up.
+        let deadline = sleep(at_most).deadline();
         if self.limits().any(|(_, _, quota)| quota.is_some_and(|quota| cost.tokens() > quota.burst())) {
             return Err(WaitError::Never);
         }
@@ -83,10 +84,11 @@ impl<S: Store> Limiter<S> {
                 return Ok(answer);
             }
             let wait = answer.retry_after().ok_or(WaitError::Never)?;
-            if deadline.checked_duration_since(Instant::now()).is_none_or(|left| left < wait) {
+            let nap = sleep(wait);
+            if nap.deadline() > deadline {
                 return Err(WaitError::TooLong);
             }
-            sleep(wait).await;
+            nap.await;
         }
     }
 }
