@@ -224,6 +224,9 @@ impl Table {
             *decision = self.check_at(&limit, charge.key, charge.cost, now);
             return Ok(Verdict::over(charges, decisions));
         }
+        if charges.is_empty() {
+            return Ok(Verdict::over(charges, decisions));
+        }
         let mut asks = [Ask::NONE; CHARGES_MAX];
         for (ask, charge) in asks.iter_mut().zip(charges) {
             let fingerprint = self.fingerprint(charge.limit, charge.key);
