@@ -205,6 +205,19 @@ struct Written {
     scale: u64,
 }
 
+impl Written {
+    /// The digits before and behind the point; `None` if they are too many. A point alone counts as `.0`.
+    fn read(whole: &str, fraction: &str, point: bool) -> Option<Self> {
+        let fraction = if point && fraction.is_empty() { "0" } else { fraction };
+        let mut digits: u64 = 0;
+        for digit in whole.bytes().chain(fraction.bytes()) {
+            digits = digits.checked_mul(10)?.checked_add(u64::from(digit - b'0'))?;
+        }
+        let scale = 10u64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+        Some(Self { digits, scale })
+    }
+}
+
 impl<'a> Reader<'a> {
     fn limit(&mut self) -> Result<Limit, Fault> {
         self.skip_spaces();
@@ -214,106 +227,130 @@ impl<'a> Reader<'a> {
         if self.rest().trim_end().eq_ignore_ascii_case("unlimited") {
             return Ok(Limit::Unlimited);
         }
+        let start = self.at;
         let count = self.count()?;
-        let (period, unit) = self.period(count)?;
+        let (period, unit) = self.period(count, start)?;
         let burst = self.burst()?;
         self.end()?;
+        self.at = start;
         limit(count.digits, period, burst, unit)
     }
 
     /// The count, up to the slash.
     fn count(&mut self) -> Result<Written, Fault> {
         let start = self.at;
-        let count = match self.number()? {
-            Some(count) => count,
-            None if self.take('/') || self.rest().starts_with(|c: char| c.is_ascii_alphabetic()) => {
-                let period = Excerpt::of(self.word());
-                return Err(if unit(self.text[start..self.at].trim_start_matches('/').trim()).is_some() {
-                    Fault::NoCount { period }
-                } else {
-                    self.at = start;
-                    Fault::NotACount
-                });
-            }
-            None => return Err(Fault::NotACount),
-        };
+        let Some(count) = self.number()? else { return Err(self.no_count(start)) };
         self.skip_spaces();
         if self.take('/') {
             self.skip_spaces();
             return Ok(count);
         }
-        let word_at = self.at;
-        let word = self.word();
-        Err(match word {
-            _ if word.eq_ignore_ascii_case("burst") => {
-                self.at = word_at;
-                Fault::NoPeriod { count: count.digits, burst: self.burst().ok().flatten() }
-            }
-            _ if ["per", "in", "every", "each"].iter().any(|w| word.eq_ignore_ascii_case(w)) => {
-                self.skip_spaces();
-                let number_at = self.at;
-                let number = self.number().ok().flatten();
-                self.skip_spaces();
-                match (number, unit(self.word())) {
-                    (_, Some(_)) => {
-                        let period = Excerpt::of(&self.text[number_at..self.at]);
-                        Fault::WordForSlash { count: count.digits, period }
-                    }
-                    (Some(number), None) => Fault::NoUnit { count: count.digits, number: number.digits, burst: None },
-                    (None, None) => Fault::NoPeriod { count: count.digits, burst: None },
-                }
-            }
-            _ if unit(word).is_some() || word.eq_ignore_ascii_case("m") => {
-                Fault::NoCount { period: Excerpt::of(self.text[start..self.at].trim()) }
-            }
-            "" if self.rest().is_empty() => Fault::NoPeriod { count: count.digits, burst: None },
-            _ => {
-                self.at = word_at;
-                Fault::Trailing { rest: Excerpt::of(self.rest().trim()) }
-            }
-        })
+        let slash_at = self.at;
+        let fault = self.no_slash(count, start);
+        self.at = if matches!(fault, Fault::NoCount { .. } | Fault::Decimal) { start } else { slash_at };
+        Err(fault)
     }
 
-    /// The period behind the slash: its length in nanoseconds, and the name of its unit.
-    fn period(&mut self, count: Written) -> Result<(u64, &'static str), Fault> {
+    /// What was likely meant by a text that does not begin with a number.
+    fn no_count(&mut self, start: usize) -> Fault {
+        self.take('/');
+        let word = self.word();
+        self.at = start;
+        if unit(word).is_some() { Fault::NoCount { period: Excerpt::of(word) } } else { Fault::NotACount }
+    }
+
+    /// What was likely meant by a number without a slash behind it.
+    fn no_slash(&mut self, count: Written, start: usize) -> Fault {
+        let rest = Excerpt::of(self.rest().trim());
+        let word = self.word();
+        let is = |name: &&str| word.eq_ignore_ascii_case(name);
+        match unit(word) {
+            _ if count.scale > 1 => Fault::Decimal,
+            _ if is(&"m") && count.digits == 0 => Fault::MinuteOrMonth { count: 0, number: 1 },
+            _ if is(&"m") => Fault::MinuteOrMonth { count: 1, number: count.digits },
+            _ if is(&"burst") => Fault::NoPeriod { count: count.digits, burst: self.written_burst() },
+            _ if ["per", "in", "every", "each"].iter().any(is) => self.word_for_slash(count.digits),
+            Some(_) if count.digits == 0 => Fault::WordForSlash { count: 0, period: Excerpt::of(word) },
+            Some(_) => Fault::NoCount { period: Excerpt::of(self.text[start..self.at].trim()) },
+            None if self.rest().is_empty() && word.is_empty() => Fault::NoPeriod { count: count.digits, burst: None },
+            None => Fault::Trailing { rest },
+        }
+    }
+
+    /// What was likely meant by the period behind a word such as `per`.
+    fn word_for_slash(&mut self, count: u64) -> Fault {
+        self.skip_spaces();
+        let start = self.at;
+        let number = self.number().ok().flatten();
+        self.skip_spaces();
+        let word = self.word();
+        match number {
+            _ if unit(word).is_some() => Fault::WordForSlash { count, period: Excerpt::of(&self.text[start..self.at]) },
+            Some(Written { scale: 2.., .. }) => Fault::Decimal,
+            _ if word.eq_ignore_ascii_case("m") => {
+                Fault::MinuteOrMonth { count, number: number.map_or(1, |number| number.digits) }
+            }
+            Some(number) => Fault::NoUnit { count, number: number.digits, burst: None },
+            None => Fault::NoPeriod { count, burst: None },
+        }
+    }
+
+    /// The period behind the slash: its length in nanoseconds, and the name of its unit. The count stood at `count_at`.
+    fn period(&mut self, count: Written, count_at: usize) -> Result<(u64, &'static str), Fault> {
+        let start = self.at;
         let number = self.number()?;
         let unit_at = self.at;
         self.skip_spaces();
         let word = self.word();
         let whole = number.unwrap_or(Written { digits: 1, scale: 1 });
-        if word.is_empty() || word.eq_ignore_ascii_case("burst") {
-            self.at = unit_at;
-            let rest = self.rest().trim();
-            if !rest.is_empty() && word.is_empty() {
-                return Err(if rest.starts_with('-') {
-                    Fault::Negative
-                } else {
-                    Fault::UnknownUnit { unit: Excerpt::of(rest) }
-                });
-            }
-            self.skip_spaces();
-            let burst = self.burst().ok().flatten();
-            return Err(match number {
-                Some(number) => Fault::NoUnit { count: count.digits, number: number.digits, burst },
-                None => Fault::NoPeriod { count: count.digits, burst },
-            });
-        }
-        if word.eq_ignore_ascii_case("m") {
-            self.at = unit_at;
-            return Err(Fault::MinuteOrMonth { count: count.digits, number: whole.digits });
-        }
         let Some((unit_ns, name)) = unit(word) else {
             self.at = unit_at;
-            return Err(Fault::UnknownUnit { unit: Excerpt::of(word) });
+            let fault = self.no_unit(count, number);
+            if fault == Fault::Decimal {
+                self.at = if count.scale > 1 { count_at } else { start };
+            }
+            return Err(fault);
         };
         if count.scale > 1 {
+            self.at = count_at;
             return Err(decimal_count(count, whole, name));
         }
         if whole.scale > 1 {
+            self.at = start;
             return Err(decimal_period(count, whole, unit_ns));
         }
         let period_ns = whole.digits.checked_mul(unit_ns).ok_or(Fault::Quota(QuotaError::PeriodTooLong))?;
         Ok((period_ns, name))
+    }
+
+    /// What was likely meant by a period that has no unit that we know. Leaves `at` where the unit should stand.
+    fn no_unit(&mut self, count: Written, number: Option<Written>) -> Fault {
+        let unit_at = self.at;
+        self.skip_spaces();
+        let (rest, word) = (self.rest().trim(), self.word());
+        let burst = if word.eq_ignore_ascii_case("burst") { Some(self.written_burst()) } else { None };
+        self.at = unit_at;
+        let decimal = count.scale > 1 || number.is_some_and(|number| number.scale > 1);
+        let count = count.digits;
+        match (rest, burst) {
+            _ if rest.starts_with('-') => Fault::Negative,
+            ("", _) | (_, Some(_)) if decimal => Fault::Decimal,
+            _ if word.eq_ignore_ascii_case("m") && decimal => Fault::Decimal,
+            _ if word.eq_ignore_ascii_case("m") => {
+                Fault::MinuteOrMonth { count, number: number.map_or(1, |number| number.digits) }
+            }
+            ("", _) | (_, Some(_)) => match number {
+                Some(number) => Fault::NoUnit { count, number: number.digits, burst: burst.flatten() },
+                None => Fault::NoPeriod { count, burst: burst.flatten() },
+            },
+            _ => Fault::UnknownUnit { unit: Excerpt::of(if word.is_empty() { rest } else { word }) },
+        }
+    }
+
+    /// The number behind the word `burst`, for a hint: `None` if it is not a whole one.
+    fn written_burst(&mut self) -> Option<u64> {
+        self.skip_spaces();
+        self.number().ok().flatten().filter(|number| number.scale == 1).map(|number| number.digits)
     }
 
     fn burst(&mut self) -> Result<Option<u64>, Fault> {
@@ -363,23 +400,22 @@ impl<'a> Reader<'a> {
         if self.rest().starts_with(['-', '+']) {
             return Err(Fault::Negative);
         }
+        let start = self.at;
         let whole = self.digits();
-        if whole.is_empty() {
-            return Ok(None);
-        }
-        let fraction = if self.rest().starts_with('.') {
-            self.take('.');
-            self.digits()
-        } else {
-            ""
+        let after_point = self.rest().strip_prefix('.');
+        let fraction = match after_point {
+            None if whole.is_empty() => return Ok(None),
+            Some(rest) if whole.is_empty() && !rest.starts_with(|c: char| c.is_ascii_digit()) => return Ok(None),
+            None => "",
+            Some(_) => {
+                self.take('.');
+                self.digits()
+            }
         };
-        let mut digits: u64 = 0;
-        for digit in whole.bytes().chain(fraction.bytes()) {
-            let next = digits.checked_mul(10).and_then(|tens| tens.checked_add(u64::from(digit - b'0')));
-            digits = next.ok_or(Fault::TooLarge)?;
-        }
-        let places = u32::try_from(fraction.len()).map_err(|_| Fault::TooLarge)?;
-        Ok(Some(Written { digits, scale: 10u64.checked_pow(places).ok_or(Fault::TooLarge)? }))
+        Written::read(whole, fraction, after_point.is_some()).map(Some).ok_or_else(|| {
+            self.at = start;
+            Fault::TooLarge
+        })
     }
 
     fn digits(&mut self) -> &'a str {

@@ -50,7 +50,7 @@ fn check_stepped(
 }
 
 proptest! {
-    #![proptest_config(cases(3000))]
+    #![proptest_config(cases(1500))]
 
     /// Law 9, token bucket: no refill for time that was counted, no debt that waiting does not explain, and at most
     /// one burst gained where the clock went back further than that.

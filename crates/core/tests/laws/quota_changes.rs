@@ -34,7 +34,7 @@ fn check_carried(
 }
 
 proptest! {
-    #![proptest_config(cases(1500))]
+    #![proptest_config(cases(700))]
 
     /// Law 10: a changed quota keeps the debt, to within what comes back in one nanosecond, in the limit's favour; and
     /// from then on the numbers are again exact.

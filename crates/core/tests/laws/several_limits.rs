@@ -121,7 +121,7 @@ fn check_binding(
 }
 
 proptest! {
-    #![proptest_config(cases(600))]
+    #![proptest_config(cases(300))]
 
     /// Law 7: every number of every charge is the oracle's; either all enforced limits are charged or none; charges on
     /// one bucket are summed; a limit in shadow denies nobody, and is charged only if the enforced ones allowed.

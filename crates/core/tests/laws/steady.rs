@@ -8,7 +8,7 @@ use crate::oracle::{Oracle, shown, whole};
 use crate::{ask, cases, used};
 
 proptest! {
-    #![proptest_config(cases(1500))]
+    #![proptest_config(cases(700))]
 
     /// Every number that is shown is the one that the definition gives, whatever came before.
     #[test]
