@@ -14,14 +14,13 @@ impl<'a, A: Attributes + ?Sized> Caller<'a, A> {
         Self { attributes, address, client: None }
     }
 
-    /// Builds a key, and finishes it. If a part is missing and nothing may stand in, no key is built, and that part
-    /// is the error.
-    pub(crate) fn build<'p>(
+    /// Builds a key. If a part is missing and nothing may stand in, nothing is built, and that part is the error.
+    pub(crate) fn push_key<'p>(
         &mut self,
         parts: &'p KeyParts,
         on_missing: OnMissing,
         keys: &mut Keys,
-    ) -> Result<usize, &'p KeyPart> {
+    ) -> Result<(), &'p KeyPart> {
         for part in parts.as_slice() {
             if self.push(part, keys) {
                 continue;
@@ -32,7 +31,7 @@ impl<'a, A: Attributes + ?Sized> Caller<'a, A> {
             }
             keys.push_client(Tag::Missing, self.client(), &self.address.grouping);
         }
-        Ok(keys.finish())
+        Ok(())
     }
 
     /// Adds one part; `false` if the request does not have it.

@@ -4,10 +4,7 @@ use std::ops::Deref;
 
 use tidegate_core::Charge;
 
-use crate::{NamedLimit, Policy};
-
-/// This many charges need no allocation.
-const INLINE_CHARGES: usize = 4;
+use crate::{NamedLimit, Policies, Policy};
 
 /// Where a charge comes from.
 #[derive(Clone, Copy, Debug)]
@@ -20,57 +17,37 @@ pub struct Place<'a> {
 
 /// The charges of one request: a slice, as stores take it, and for each charge its limit.
 #[derive(Clone, Debug)]
-pub struct Charges<'a>(List<'a>);
+pub struct Charges<'a> {
+    policies: &'a Policies,
+    list: List<'a>,
+}
 
+/// One or two charges, as most requests make, need no allocation.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and stays on the stack")]
 enum List<'a> {
-    /// The first `count` are charges; the others repeat one of them.
-    Inline {
-        charges: [Charge<'a>; INLINE_CHARGES],
-        places: [Place<'a>; INLINE_CHARGES],
-        count: usize,
-    },
-    Heap {
-        charges: Vec<Charge<'a>>,
-        places: Vec<Place<'a>>,
-    },
+    One([Charge<'a>; 1]),
+    Two([Charge<'a>; 2]),
+    Many(Vec<Charge<'a>>),
 }
 
 impl<'a> Charges<'a> {
-    pub(crate) const fn new() -> Self {
-        Self(List::Heap { charges: Vec::new(), places: Vec::new() })
+    /// The charges, if there are any.
+    pub(crate) fn collect(policies: &'a Policies, mut charges: impl Iterator<Item = Charge<'a>>) -> Option<Self> {
+        let first = charges.next()?;
+        let list = match (charges.next(), charges.next()) {
+            (None, _) => List::One([first]),
+            (Some(second), None) => List::Two([first, second]),
+            (Some(second), Some(third)) => List::Many([first, second, third].into_iter().chain(charges).collect()),
+        };
+        Some(Self { policies, list })
     }
 
     /// The limit that charge `i` comes from; `None` if there is no such charge.
     #[must_use]
     pub fn place(&self, i: usize) -> Option<Place<'a>> {
-        match &self.0 {
-            List::Inline { places, count, .. } => places[..*count].get(i).copied(),
-            List::Heap { places, .. } => places.get(i).copied(),
-        }
-    }
-
-    pub(crate) fn push(&mut self, charge: Charge<'a>, place: Place<'a>) {
-        match &mut self.0 {
-            List::Inline { charges, places, count } if *count < INLINE_CHARGES => {
-                charges[*count] = charge;
-                places[*count] = place;
-                *count += 1;
-            }
-            List::Inline { charges, places, .. } => {
-                let (charges, places) = (charges.iter().copied(), places.iter().copied());
-                let charges = charges.chain([charge]).collect();
-                self.0 = List::Heap { charges, places: places.chain([place]).collect() };
-            }
-            List::Heap { charges, .. } if charges.is_empty() => {
-                self.0 = List::Inline { charges: [charge; _], places: [place; _], count: 1 };
-            }
-            List::Heap { charges, places } => {
-                charges.push(charge);
-                places.push(place);
-            }
-        }
+        let id = self.get(i)?.limit;
+        let places = |policy: &'a Policy| policy.limits.iter().map(move |limit| Place { policy, limit });
+        self.policies.as_slice().iter().flat_map(places).find(|place| place.limit.id == id)
     }
 }
 
@@ -78,9 +55,10 @@ impl<'a> Deref for Charges<'a> {
     type Target = [Charge<'a>];
 
     fn deref(&self) -> &[Charge<'a>] {
-        match &self.0 {
-            List::Inline { charges, count, .. } => &charges[..*count],
-            List::Heap { charges, .. } => charges,
+        match &self.list {
+            List::One(charges) => charges,
+            List::Two(charges) => charges,
+            List::Many(charges) => charges,
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::{Client, Grouping};
 
 /// The longest value that stands in a key as it is, in bytes; a longer one is hashed.
 pub const VALUE_BYTES_MAX: usize = 128;
-/// The most keys of one request.
+/// The most keys of one request: each makes a charge at least.
 pub(crate) const KEYS_MAX: usize = tidegate_core::CHARGES_MAX;
 /// Keys up to this many bytes in all need no allocation.
 const INLINE_BYTES: usize = 256;
@@ -54,7 +54,7 @@ pub struct Keys {
     /// Bytes in use.
     length: usize,
     /// Where each finished key ends.
-    ends: [usize; KEYS_MAX],
+    ends: [u16; KEYS_MAX],
     count: usize,
 }
 
@@ -78,26 +78,19 @@ impl Keys {
         self.count = 0;
     }
 
-    /// The keys, in the order in which they were built.
-    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.count).map(|i| self.key(i))
-    }
-
-    /// The bytes of key `i`, which is finished.
+    /// The bytes of key `i`, which is finished. A key has at least two, unless it was abandoned.
     pub(crate) fn key(&self, i: usize) -> &[u8] {
-        &self.bytes()[self.start(i)..self.ends[i]]
+        &self.bytes()[self.start(i)..usize::from(self.ends[i])]
     }
 
-    /// Finishes the key that was pushed since the last one; its place among the keys.
-    ///
-    /// Callers finish at most [`KEYS_MAX`] keys.
-    pub(crate) fn finish(&mut self) -> usize {
-        self.ends[self.count] = self.length;
+    /// Finishes the key that was pushed since the last one. Callers finish at most [`KEYS_MAX`] keys.
+    pub(crate) fn finish(&mut self) {
+        // All keys together have at most 16 x 8 x 130 bytes, which fits.
+        self.ends[self.count] = self.length as u16;
         self.count += 1;
-        self.count - 1
     }
 
-    /// Forgets the parts of a key that will not be finished.
+    /// Forgets the parts of the key that is not finished.
     pub(crate) fn abandon(&mut self) {
         self.length = self.start(self.count);
         self.spilled.truncate(self.length);
@@ -166,7 +159,7 @@ impl Keys {
     }
 
     fn start(&self, i: usize) -> usize {
-        i.checked_sub(1).map_or(0, |before| self.ends[before])
+        i.checked_sub(1).map_or(0, |before| usize::from(self.ends[before]))
     }
 }
 
@@ -184,3 +177,5 @@ impl LinesHash {
         self.0.finalize().into()
     }
 }
+
+const _: () = assert!(KEYS_MAX * crate::PARTS_MAX * (2 + VALUE_BYTES_MAX) <= u16::MAX as usize);

@@ -4,22 +4,21 @@ use std::fmt;
 
 use tidegate_core::{CHARGES_MAX, Charge, LimitId};
 
-use crate::{
-    Attributes, ClientAddress, KeyPart, Keys, Policy,
-    caller::Caller,
-    charges::{Charges, Place},
-};
+use crate::{Attributes, ClientAddress, KeyPart, Keys, Policy, caller::Caller, charges::Charges};
 
 /// The policies, and how to find the client they all speak of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policies {
     client: ClientAddress,
     policies: Vec<Policy>,
+    /// The places of the policies that make charges. For each of them a key is built.
+    owners: Vec<usize>,
+    /// The charges of a request, but for their keys; beside each the place of its key among the keys.
+    claims: Vec<(usize, Charge<'static>)>,
 }
 
 /// What a request is to be charged.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and stays on the stack")]
 pub enum Charging<'a> {
     /// These limits, all or none.
     Charged(Charges<'a>),
@@ -50,16 +49,12 @@ impl Policies {
     /// # Errors
     /// Two limits are the same by their names, or one request can make more than [`CHARGES_MAX`] charges.
     pub fn new(client: ClientAddress, policies: Vec<Policy>) -> Result<Self, PolicyError> {
-        let mut seen: Vec<LimitId> = Vec::new();
-        for (policy, named) in policies.iter().flat_map(|policy| policy.limits.iter().map(move |named| (policy, named)))
-        {
-            if seen.contains(&named.id) {
-                return Err(PolicyError::SameLimit { policy: policy.name.clone(), limit: named.name.clone() });
-            }
-            seen.push(named.id);
-        }
-        match policies.iter().flat_map(Policy::charging).count() {
-            0..=CHARGES_MAX => Ok(Self { client, policies }),
+        refuse_same_limits(&policies)?;
+        let owners = (0..policies.len()).filter(|i| policies[*i].charging().next().is_some()).collect::<Vec<_>>();
+        let keyed = owners.iter().enumerate().flat_map(|(key, i)| policies[*i].claims().map(move |claim| (key, claim)));
+        let claims: Vec<_> = keyed.collect();
+        match claims.len() {
+            0..=CHARGES_MAX => Ok(Self { client, policies, owners, claims }),
             count => Err(PolicyError::TooManyLimits { count }),
         }
     }
@@ -89,30 +84,31 @@ impl Policies {
         }
         keys.clear();
         let mut caller = Caller::new(attributes, &self.client);
-        // Which policy each key belongs to: keys are built first, since the charges borrow all of them.
-        let mut owners = [0; CHARGES_MAX];
-        for (i, policy) in self.policies.iter().enumerate().filter(|(_, policy)| policy.charging().next().is_some()) {
-            match caller.build(&policy.key, policy.on_missing, keys) {
-                Ok(key) => owners[key] = i,
+        for policy in self.owners.iter().map(|i| &self.policies[*i]) {
+            match caller.push_key(&policy.key, policy.on_missing, keys) {
                 Err(missing) if policy.denies_missing() => return Charging::Denied { policy, missing },
-                Err(_) => {}
+                // A key that could not be built is left empty.
+                Ok(()) | Err(_) => keys.finish(),
             }
         }
-        self.charges(&*keys, owners)
+        let keys = &*keys;
+        let keyed = self.claims.iter().map(|(key, claim)| (keys.key(*key), claim)).filter(|(key, _)| !key.is_empty());
+        let charges = keyed.map(|(key, claim)| Charge { key, ..*claim });
+        Charges::collect(self, charges).map_or(Charging::Free, Charging::Charged)
     }
+}
 
-    fn charges<'a>(&'a self, keys: &'a Keys, owners: [usize; CHARGES_MAX]) -> Charging<'a> {
-        let mut charges = Charges::new();
-        for (key, policy) in keys.iter().zip(owners).map(|(key, i)| (key, &self.policies[i])) {
-            for named in policy.charging() {
-                let Some(quota) = named.limit.quota() else { continue };
-                let (limit, mode, at_bound) = (named.id, named.mode, named.at_bound);
-                let charge = Charge { limit, quota, key, cost: policy.cost, mode, at_bound };
-                charges.push(charge, Place { policy, limit: named });
+fn refuse_same_limits(policies: &[Policy]) -> Result<(), PolicyError> {
+    let mut seen: Vec<LimitId> = Vec::new();
+    for policy in policies {
+        for named in &policy.limits {
+            if seen.contains(&named.id) {
+                return Err(PolicyError::SameLimit { policy: policy.name.clone(), limit: named.name.clone() });
             }
+            seen.push(named.id);
         }
-        if charges.is_empty() { Charging::Free } else { Charging::Charged(charges) }
     }
+    Ok(())
 }
 
 /// Policies that cannot stand together.

@@ -1,6 +1,6 @@
 //! A policy: whose requests are counted together, and what they are allowed.
 
-use tidegate_core::{AtBound, Cost, Limit, LimitId, Mode};
+use tidegate_core::{AtBound, Charge, Cost, Limit, LimitId, Mode};
 
 use crate::{KeyParts, OnMissing};
 
@@ -103,6 +103,14 @@ impl Policy {
     /// The limits that make a charge: all but the unlimited ones.
     pub(crate) fn charging(&self) -> impl Iterator<Item = &NamedLimit> {
         self.limits.iter().filter(|named| named.limit != Limit::Unlimited)
+    }
+
+    /// The charges of a request, but for the key.
+    pub(crate) fn claims(&self) -> impl Iterator<Item = Charge<'static>> {
+        self.limits.iter().filter_map(|named| {
+            let &NamedLimit { id: limit, mode, at_bound, .. } = named;
+            Some(Charge { limit, quota: named.limit.quota()?, key: &[], cost: self.cost, mode, at_bound })
+        })
     }
 
     /// Can a denial of one of the limits count?

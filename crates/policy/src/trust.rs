@@ -161,15 +161,15 @@ mod tests {
     fn errors_name_what_was_meant() {
         let none =
             "is not a network; expected one such as `10.0.0.0/8`, an address, `private`, `loopback`, `unix` or `*`";
-        let bits = "has bits set behind its prefix; did you mean the network";
+        let bits = "has bits set behind its prefix; did you mean";
         let length = "is a network without its prefix length; did you mean";
         check("10.0.0.1/8", &format!("`10.0.0.1/8` {bits} `10.0.0.0/8`, or the address `10.0.0.1`?"));
         check("2001:db8::1/64", &format!("`2001:db8::1/64` {bits} `2001:db8::/64`, or the address `2001:db8::1`?"));
         check("10.0.0.0", &format!("`10.0.0.0` {length} `10.0.0.0/8`, or the one address `10.0.0.0/32`?"));
         check("192.168.1.0", &format!("`192.168.1.0` {length} `192.168.1.0/24`, or the one address `192.168.1.0/32`?"));
         check("2001:db8::", &format!("`2001:db8::` {length} `2001:db8::/32`, or the one address `2001:db8::/128`?"));
-        check("10.0.0.0/", "`10.0.0.0/` has no number behind the slash; write the prefix length, as in `10.0.0.0/8`");
-        check("10.0.0.0/x", "`10.0.0.0/x` has no number behind the slash; write the prefix length, as in `10.0.0.0/8`");
+        check("10.0.0.0/", "`10.0.0.0/` has no number behind the slash; write the length, as in `10.0.0.0/8`");
+        check("10.0.0.0/x", "`10.0.0.0/x` has no number behind the slash; write the length, as in `10.0.0.0/8`");
         check("10.0.0.0/255.0.0.0", "`10.0.0.0/255.0.0.0` has a mask; did you mean `10.0.0.0/8`?");
         check("10.0.0.0/33", "`10.0.0.0/33` has too long a prefix: such an address has 32 bits");
         check("::/129", "`::/129` has too long a prefix: such an address has 128 bits");

@@ -88,10 +88,11 @@ impl fmt::Display for TrustError {
             Fault::Zone => f.write_str(" has a zone; zones are dropped from addresses, so leave it out"),
             Fault::Short { network } => write!(f, " is not a whole network; did you mean `{network}`?"),
             Fault::Unknown => f.write_str(
-                " is not a network; expected one such as `10.0.0.0/8`, an address, `private`, `loopback`, `unix` or `*`",
+                " is not a network; expected one such as `10.0.0.0/8`, an address, `private`, `loopback`, `unix` \
+                 or `*`",
             ),
             Fault::HostBits { network, ip } => {
-                write!(f, " has bits set behind its prefix; did you mean the network `{network}`, or the address `{ip}`?")
+                write!(f, " has bits set behind its prefix; did you mean `{network}`, or the address `{ip}`?")
             }
             Fault::NoLength { ip, bits } => write!(
                 f,
@@ -99,7 +100,7 @@ impl fmt::Display for TrustError {
                 if ip.is_ipv4() { 32 } else { 128 }
             ),
             Fault::Mask { network } => write!(f, " has a mask; did you mean `{network}`?"),
-            Fault::Length { ip } => write!(f, " has no number behind the slash; write the prefix length, as in `{ip}/8`"),
+            Fault::Length { ip } => write!(f, " has no number behind the slash; write the length, as in `{ip}/8`"),
             Fault::LengthTooLarge { bits_max } => {
                 write!(f, " has too long a prefix: such an address has {bits_max} bits")
             }
