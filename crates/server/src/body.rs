@@ -102,7 +102,11 @@ impl Passing {
             return Poll::Ready(Some(Err(BodyError::Stalled)));
         };
         self.stall = None;
-        self.ended = frame.is_none() || (self.incoming.is_end_stream() && matches!(frame, Some(Ok(_))));
+        self.ended = match &frame {
+            None => true,
+            Some(Ok(frame)) => frame.is_trailers() || self.incoming.is_end_stream(),
+            Some(Err(_)) => false,
+        };
         Poll::Ready(frame.map(|frame| frame.map_err(BodyError::Upstream)))
     }
 }

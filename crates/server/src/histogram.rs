@@ -54,7 +54,7 @@ fn seconds(ns: u64) -> f64 {
 impl EncodeMetric for Histogram {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
         let counts: Vec<u64> = self.0.counts.iter().map(|count| count.load(Relaxed)).collect();
-        let ends = self.0.ends_ns.iter().map(|ns| seconds(*ns)).chain([f64::MAX]);
+        let ends = self.0.ends_ns.iter().map(|ns| seconds(*ns)).chain([f64::INFINITY]);
         let ranges: Vec<(f64, u64)> = ends.zip(counts.iter().copied()).collect();
         encoder.encode_histogram::<NoLabelSet>(seconds(self.0.sum_ns.load(Relaxed)), counts.iter().sum(), &ranges, None)
     }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use hyper::client::conn::http1::SendRequest;
+use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
 use crate::body::Upload;
@@ -22,7 +23,7 @@ pub(crate) struct Pool {
 }
 
 struct Idle {
-    sender: SendRequest<Upload>,
+    wire: Wire,
     /// Sweeps that passed since it was last used.
     sweeps: u8,
 }
@@ -38,24 +39,24 @@ impl Pool {
     /// The connection that was used last and is still open.
     pub(crate) fn take(self: &Arc<Self>) -> Option<Lease> {
         let mut idle = self.idle();
-        while let Some(Idle { sender, .. }) = idle.pop() {
-            if sender.is_ready() {
-                return Some(self.lease(sender));
+        while let Some(Idle { wire, .. }) = idle.pop() {
+            if wire.sender.is_ready() {
+                return Some(self.lease(wire));
             }
         }
         None
     }
 
     /// A connection in use, which comes back here.
-    pub(crate) fn lease(self: &Arc<Self>, sender: SendRequest<Upload>) -> Lease {
-        Lease { sender, pool: Arc::clone(self) }
+    pub(crate) fn lease(self: &Arc<Self>, wire: Wire) -> Lease {
+        Lease { wire, pool: Arc::clone(self) }
     }
 
-    fn put(self: &Arc<Self>, sender: SendRequest<Upload>) {
+    fn put(self: &Arc<Self>, wire: Wire) {
         // One that is not ready still has a request body to send that nobody wants; it is closed.
         let mut idle = self.idle();
-        if sender.is_ready() && idle.len() < self.idle_max {
-            idle.push(Idle { sender, sweeps: 0 });
+        if wire.sender.is_ready() && idle.len() < self.idle_max {
+            idle.push(Idle { wire, sweeps: 0 });
             if !self.sweeping.swap(true, Relaxed) {
                 tokio::spawn(sweep(Arc::downgrade(self), self.idle_timeout / u32::from(SWEEPS_MAX)));
             }
@@ -67,7 +68,7 @@ impl Pool {
         let mut idle = self.idle();
         idle.retain_mut(|one| {
             one.sweeps += 1;
-            one.sweeps <= SWEEPS_MAX && !one.sender.is_closed()
+            one.sweeps <= SWEEPS_MAX && !one.wire.sender.is_closed()
         });
         self.sweeping.store(!idle.is_empty(), Relaxed);
         !idle.is_empty()
@@ -89,21 +90,44 @@ async fn sweep(pool: Weak<Pool>, every: Duration) {
     }
 }
 
-/// A connection to the upstream that serves one request. Dropped, it is closed.
+/// A connection to the upstream. Dropped, it is closed at once, whatever is still to be sent on it.
+pub(crate) struct Wire {
+    sender: SendRequest<Upload>,
+    /// The task that reads and writes.
+    task: AbortHandle,
+}
+
+impl Wire {
+    pub(crate) fn new(sender: SendRequest<Upload>, task: AbortHandle) -> Self {
+        Self { sender, task }
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// A connection that serves one request.
 pub(crate) struct Lease {
-    pub(crate) sender: SendRequest<Upload>,
+    wire: Wire,
     pool: Arc<Pool>,
 }
 
 impl Lease {
+    pub(crate) fn sender(&mut self) -> &mut SendRequest<Upload> {
+        &mut self.wire.sender
+    }
+
     /// For the next request.
     pub(crate) fn give_back(self) {
-        self.pool.put(self.sender);
+        self.pool.put(self.wire);
     }
 }
 
 impl fmt::Debug for Lease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lease").field("sender", &self.sender).finish_non_exhaustive()
+        f.write_str("Lease")
     }
 }

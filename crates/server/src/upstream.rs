@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::body::{Pace, Upload};
 use crate::metrics::Failed;
-use crate::pool::{Lease, Pool};
+use crate::pool::{Lease, Pool, Wire};
 use crate::{Bounds, UpstreamBounds};
 
 /// Where requests are passed on to: `http://host:port`, with an optional path that is put before each request's.
@@ -223,7 +223,7 @@ impl Route {
         pace: Option<&Pace>,
     ) -> Result<Response<Incoming>, Unanswered> {
         let answer = async {
-            lease.sender.try_send_request(request).await.map_err(|mut error| {
+            lease.sender().try_send_request(request).await.map_err(|mut error| {
                 let again = error.take_message();
                 Unanswered { failure: Failure::of(error.error()), again }
             })
@@ -256,8 +256,8 @@ impl Route {
         let (sender, connection) =
             self.http.handshake(TokioIo::new(socket)).await.map_err(|error| Failure::of(&error))?;
         // Its end is seen by who uses it.
-        tokio::spawn(async move { drop(connection.await) });
-        Ok(self.pool.lease(sender))
+        let task = tokio::spawn(async move { drop(connection.await) });
+        Ok(self.pool.lease(Wire::new(sender, task.abort_handle())))
     }
 }
 

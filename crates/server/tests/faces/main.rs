@@ -1,0 +1,11 @@
+//! The faces over real sockets: clients that write bytes, and upstreams that behave or do not.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod draining;
+mod failing;
+mod hostile;
+mod operating;
+mod passing_on;
+mod streaming;
+mod support;
