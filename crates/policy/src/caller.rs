@@ -53,15 +53,15 @@ impl<'a, A: Attributes + ?Sized> Caller<'a, A> {
         if name.as_str() == "host" {
             return self.attributes.host().map(|host| keys.push_value(host.as_bytes(), secret)).is_some();
         }
-        let (mut count, mut first, mut framed_bytes) = (0_usize, &[][..], 0_usize);
+        let (mut count, mut last, mut framed_bytes) = (0_usize, &[][..], 0_usize);
         self.attributes.header_lines(name.as_str(), &mut |line| {
-            first = if count == 0 { line } else { first };
+            last = line;
             count += 1;
             framed_bytes += 1 + line.len();
         });
         match count {
             0 => return false,
-            1 => keys.push_value(first, secret),
+            1 => keys.push_value(last, secret),
             _ => keys.push_lines(framed_bytes, secret, |each| {
                 self.attributes.header_lines(name.as_str(), &mut |line| each(line));
             }),

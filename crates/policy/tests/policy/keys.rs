@@ -1,6 +1,7 @@
 //! Whose bucket it is.
 
-use tidegate_policy::{Charging, KeyText, KeyValue, Keys, OnMissing, Policies, VALUE_BYTES_MAX};
+use tidegate_core::Mode;
+use tidegate_policy::{Charging, KeyText, KeyValue, Keys, OnMissing, Policies, Policy, VALUE_BYTES_MAX};
 
 use crate::given::{Gate, Given, key_of, policy, trusting};
 
@@ -203,17 +204,36 @@ fn many_long_keys_find_room() {
 #[test]
 fn keys_can_be_built_in_the_same_room_again() {
     let parts: Vec<_> = (0..4).map(|i| format!("header:h{i}")).collect();
-    let policies = vec![policy(&parts.join(","), &["1/min"]).with_on_missing(OnMissing::Skip)];
-    let policies = Policies::new(trusting(""), policies).unwrap();
-    let long = (0..4).fold(Given::from(PEER), |request, i| request.with(&format!("h{i}"), [b'x'; 100]));
-    let short = (0..4).fold(Given::from(PEER), |request, i| request.with(&format!("h{i}"), "y"));
-    let cut = (0..3).fold(Given::from(PEER), |request, i| request.with(&format!("h{i}"), [b'x'; 100]));
-    let (mut keys, mut lengths) = (Keys::new(), Vec::new());
-    for request in [&long, &short, &cut, &short, &long] {
-        lengths.push(match policies.charging(request, &mut keys) {
-            Charging::Charged(charges) => charges[0].key.len(),
-            _ => 0,
-        });
+    let skipping = policy(&parts.join(","), &["1/min"]).with_on_missing(OnMissing::Skip);
+    let other = Policy::new("other", "client,header:h0".parse().unwrap())
+        .with_limits(["1/min".parse().unwrap()], Mode::Enforce);
+    let policies = Policies::new(trusting(""), vec![skipping, other]).unwrap();
+    let built = |request: &Given, keys: &mut Keys| match policies.charging(request, keys) {
+        Charging::Charged(charges) => charges.iter().map(|charge| KeyText(charge.key).to_string()).collect(),
+        _ => Vec::new(),
+    };
+    let with = |count: usize, value: &str| {
+        (0..count).fold(Given::from(PEER), |request, i| request.with(&format!("h{i}"), value))
+    };
+    let (long, mut keys) = ("x".repeat(100), Keys::new());
+    for (count, value) in [(4, long.as_str()), (4, "y"), (3, &long), (3, "y"), (0, ""), (4, &long)] {
+        let value_text = format!("\"{value}\"");
+        let all = (count == 4).then(|| [value_text.as_str(); 4].join(", "));
+        let first = if count > 0 { format!("{PEER}, {value_text}") } else { format!("{PEER}, missing ({PEER})") };
+        let expect: Vec<_> = all.into_iter().chain([first]).collect();
+        assert_eq!(built(&with(count, value), &mut keys), expect);
     }
-    assert_eq!(lengths, [408, 12, 0, 12, 408]);
+}
+
+#[test]
+fn what_is_not_built_from_parts_is_shown_as_bytes() {
+    let built = key("client", &Given::from(PEER));
+    let text = |bytes: &[u8]| KeyText(bytes).to_string();
+    assert_eq!(text(&built), PEER);
+    assert_eq!(text(&[&built[..], b"v"].concat()), r"c\u{4}\xcb\0q\u{7}v");
+    assert_eq!(text(&built[..5]), r"c\u{4}\xcb\0q");
+    assert_eq!(text(b"g\x01x"), r"g\u{1}x");
+    assert_eq!(text(b"h\x01x"), r"h\u{1}x");
+    assert_eq!(text(b"user 1"), "user 1");
+    assert_eq!(text(b""), "");
 }
