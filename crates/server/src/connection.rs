@@ -148,7 +148,7 @@ where
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         let flight = self.progress.request_came(!request.body().is_end_stream());
-        request.extensions_mut().insert(self.peer.clone());
+        request.extensions_mut().insert(self.peer);
         Answering { answer: self.service.call(request), flight: Some(flight) }
     }
 }

@@ -3,12 +3,16 @@
 //! Fields that speak of one connection end here (RFC 9110, section 7.6.1), in both directions. What says who the client
 //! is gets written here, from the connection, unless the peer is trusted to say it.
 
+use std::io::Write;
+
+use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::request;
 use http::uri::{PathAndQuery, Uri};
 use http::{Method, StatusCode, Version};
 
-use crate::Peer;
+use tidegate_policy::Client;
+
 use crate::upstream::Upstream;
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -70,7 +74,7 @@ impl Seen {
 pub(crate) fn request(
     parts: &mut request::Parts,
     has_body: bool,
-    peer: &Peer,
+    peer: Client,
     trusted: bool,
     upstream: &Upstream,
 ) -> Result<(), Refusal> {
@@ -184,9 +188,21 @@ fn tokens(value: &HeaderValue) -> impl Iterator<Item = HeaderName> {
 }
 
 /// Says who the client is. What a trusted peer said of it stays, and the peer is added.
-fn introduce(headers: &mut HeaderMap, peer: &Peer, keep: bool) {
-    let chain = if keep { chain(headers, peer) } else { None };
-    headers.insert(X_FORWARDED_FOR, chain.unwrap_or_else(|| peer.text().clone()));
+fn introduce(headers: &mut HeaderMap, peer: Client, keep: bool) {
+    let mut said = if keep { chain(headers) } else { Vec::new() };
+    match peer {
+        Client::Ip(ip) => {
+            // Writing to memory does not fail.
+            let _ = write!(said, "{ip}");
+            // An address, and what was a field value before.
+            if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(said)) {
+                headers.insert(X_FORWARDED_FOR, value);
+            }
+        }
+        // It has no address to add.
+        Client::Unix if said.is_empty() => drop(headers.remove(X_FORWARDED_FOR)),
+        Client::Unix => {}
+    }
     if !(keep && headers.contains_key(X_FORWARDED_PROTO)) {
         headers.insert(X_FORWARDED_PROTO, HeaderValue::from_static("http"));
     }
@@ -197,16 +213,12 @@ fn introduce(headers: &mut HeaderMap, peer: &Peer, keep: bool) {
     }
 }
 
-/// All lines of X-Forwarded-For in one, and the peer at its end.
-fn chain(headers: &HeaderMap, peer: &Peer) -> Option<HeaderValue> {
+/// All lines of X-Forwarded-For in one, with a comma at its end; empty if there are none.
+fn chain(headers: &HeaderMap) -> Vec<u8> {
     let mut chain = Vec::new();
-    for line in headers.get_all(X_FORWARDED_FOR) {
+    for line in headers.get_all(X_FORWARDED_FOR).iter().filter(|line| !line.is_empty()) {
         chain.extend_from_slice(line.as_bytes());
         chain.extend_from_slice(b", ");
     }
-    if chain.is_empty() {
-        return None;
-    }
-    chain.extend_from_slice(peer.text().as_bytes());
-    HeaderValue::try_from(chain).ok()
+    chain
 }

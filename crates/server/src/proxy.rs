@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::future::{Future, ready};
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -13,6 +12,7 @@ use http::{Request, Response, StatusCode, Version};
 use http_body::Body;
 use hyper::body::Incoming;
 use tidegate_core::Time;
+use tidegate_policy::Client;
 use tower_service::Service;
 
 use crate::body::Upload;
@@ -20,13 +20,10 @@ use crate::forward::{self, Refusal};
 use crate::metrics::UpstreamMetrics;
 use crate::problem::problem;
 use crate::upstream::{Failure, Route};
-use crate::{Bounds, Peer, ProxyBody, Upstream};
+use crate::{Bounds, Peer, ProxyBody, Trust, Upstream};
 
 /// Tells the present time; only for measuring how long the upstream takes.
 pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
-
-/// Tells of a peer whether it is a proxy whose `X-Forwarded-*` fields are to be believed.
-pub type Trusted = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
 
 /// A future that answers.
 pub type Answer = Pin<Box<dyn Future<Output = Result<Response<ProxyBody>, Infallible>> + Send>>;
@@ -38,8 +35,8 @@ pub struct ProxySetup {
     pub upstream: Upstream,
     /// How much is passed on, and how long is waited.
     pub bounds: Bounds,
-    /// Who may say for whom it asks.
-    pub trusted: Trusted,
+    /// The peers whose `X-Forwarded-*` fields are believed.
+    pub trust: Trust,
     /// Where responses are counted.
     pub metrics: UpstreamMetrics,
     /// What measures them.
@@ -65,7 +62,7 @@ struct Inner {
     route: Route,
     target_bytes_max: usize,
     stall_timeout: Duration,
-    trusted: Trusted,
+    trust: Trust,
     metrics: UpstreamMetrics,
     clock: Clock,
 }
@@ -84,7 +81,7 @@ impl Proxy {
             route: Route::new(setup.upstream, &setup.bounds),
             target_bytes_max: setup.bounds.target_bytes_max,
             stall_timeout: setup.bounds.upstream.stall_timeout,
-            trusted: setup.trusted,
+            trust: setup.trust,
             metrics: setup.metrics,
             clock: setup.clock,
         }))
@@ -102,9 +99,9 @@ impl Inner {
         if parts.uri.path_and_query().is_some_and(|target| target.as_str().len() > self.target_bytes_max) {
             return Err(Refusal { status: StatusCode::URI_TOO_LONG, detail: "the request's target is too long" });
         }
-        let peer = parts.extensions.remove::<Peer>().ok_or(PEER_UNKNOWN)?;
-        let trusted = (self.trusted)(peer.ip());
-        forward::request(&mut parts, !body.is_end_stream(), &peer, trusted, &self.route.upstream)?;
+        let peer = Client::from(*parts.extensions.get::<Peer>().ok_or(PEER_UNKNOWN)?);
+        let trusted = self.trust.trusts(peer);
+        forward::request(&mut parts, !body.is_end_stream(), peer, trusted, &self.route.upstream)?;
         Ok(Request::from_parts(parts, body))
     }
 

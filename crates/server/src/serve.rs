@@ -98,7 +98,7 @@ where
             Ok((socket, address)) => {
                 // Without it small answers wait for the client's acknowledgement; a socket that refuses still works.
                 let _ = socket.set_nodelay(true);
-                let connection = connection(socket, Peer::new(address));
+                let connection = connection(socket, Peer::from(address));
                 tasks.spawn(async move {
                     connection.await;
                     drop(place);

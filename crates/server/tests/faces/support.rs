@@ -1,7 +1,7 @@
 //! A proxy, an upstream behind it and a client before it, on ports of the kernel's choice.
 
 use std::future::Future;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tidegate_core::{Mode, Time};
-use tidegate_server::{Bounds, Drain, LimitName, Metrics, Proxy, ProxySetup, Setup, bind, serve};
+use tidegate_server::{Bounds, Drain, LimitName, Metrics, Proxy, ProxySetup, Setup, Trust, bind, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -32,18 +32,13 @@ pub(crate) struct Stage {
 }
 
 /// What is set up before the proxy starts.
+#[derive(Default)]
 pub(crate) struct Scene {
     pub(crate) bounds: Bounds,
-    pub(crate) trusted: fn(IpAddr) -> bool,
+    pub(crate) trust: &'static str,
     pub(crate) path: &'static str,
     /// Instead of the upstream's address.
     pub(crate) host: Option<&'static str>,
-}
-
-impl Default for Scene {
-    fn default() -> Self {
-        Self { bounds: Bounds::default(), trusted: |_| false, path: "", host: None }
-    }
 }
 
 impl Scene {
@@ -56,7 +51,7 @@ impl Scene {
         let proxy = Proxy::new(ProxySetup {
             upstream: self.host.map_or(format!("http://{upstream}{}", self.path), str::to_owned).parse().unwrap(),
             bounds: self.bounds.clone(),
-            trusted: Arc::new(self.trusted),
+            trust: if self.trust.is_empty() { Trust::default() } else { self.trust.parse().unwrap() },
             metrics: metrics.upstream.clone(),
             clock: Arc::new(|| Time::ZERO),
         });
