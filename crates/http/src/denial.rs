@@ -1,0 +1,144 @@
+//! Why a request was denied, and the answer to it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Response, StatusCode, request::Parts};
+
+use crate::layer::Settings;
+use crate::{Report, fields, grpc, problem};
+
+/// The wait that a client is told if the store could not answer.
+pub(crate) const STORE_RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// Why a request was denied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// A limit is exhausted, or can never let this cost pass.
+    Limit,
+    /// The store has no room for another key.
+    MemoryBound,
+    /// The request lacks what its limit goes by.
+    MissingKey,
+    /// The store could not answer.
+    Store,
+    /// The limit goes by the address of the client, and the server does not say who its peer is: whoever assembles the
+    /// server has to put it into the request's extensions.
+    PeerUnknown,
+}
+
+/// A denied request.
+#[derive(Clone, Debug)]
+pub struct Denial {
+    reason: Reason,
+    retry_after: Option<Duration>,
+    report: Option<Report>,
+}
+
+impl Denial {
+    /// A denial by the limit that `report` speaks of.
+    #[must_use]
+    pub fn by_limit(report: Report) -> Self {
+        let decision = report.decision();
+        let reason = if decision.is_held() { Reason::MemoryBound } else { Reason::Limit };
+        Self { reason, retry_after: decision.retry_after(), report: Some(report) }
+    }
+
+    /// A denial because the store could not answer. It may be asked again after `retry_after`.
+    #[must_use]
+    pub fn by_store(retry_after: Duration) -> Self {
+        Self { reason: Reason::Store, retry_after: Some(retry_after), report: None }
+    }
+
+    pub(crate) fn without_limit(reason: Reason) -> Self {
+        Self { reason, retry_after: None, report: None }
+    }
+
+    /// Why.
+    #[must_use]
+    pub fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    /// The least wait after which the same request passes if nobody else asks; `None` if waiting does not help.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    /// How it stands with the limit that denied; `None` if it was no limit.
+    #[must_use]
+    pub fn report(&self) -> Option<&Report> {
+        self.report.as_ref()
+    }
+
+    /// The status of the answer: 429 where the client has asked for too much, 503 where the server lacks something.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        match self.reason {
+            Reason::Limit | Reason::MissingKey => StatusCode::TOO_MANY_REQUESTS,
+            Reason::MemoryBound | Reason::Store => StatusCode::SERVICE_UNAVAILABLE,
+            Reason::PeerUnknown => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// What happened, in words for a person: which limit, and when to come back, or that it is of no use.
+    ///
+    /// The name of the limit is in it as it is; whoever passes the words on escapes them.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        let limit = self
+            .report
+            .as_ref()
+            .map(|report| format!("limit \"{}\" ({})", report.limit_name(), report.decision().quota()));
+        let limit = limit.as_deref().unwrap_or("its limit");
+        match self.reason {
+            Reason::Limit if self.retry_after.is_some() => format!("{limit} is used up; {}", self.when()),
+            Reason::Limit => self.never(limit),
+            Reason::MemoryBound => format!("the server has no room for another client under {limit}; {}", self.when()),
+            Reason::MissingKey => "the request lacks what its limit goes by, so waiting does not help".to_owned(),
+            Reason::Store => format!("the server cannot check its limits at present; {}", self.when()),
+            Reason::PeerUnknown => "the limit goes by the client's address, which the server does not know".to_owned(),
+        }
+    }
+
+    fn when(&self) -> String {
+        match self.retry_after.map(tidegate::whole_seconds_up) {
+            Some(0 | 1) => "try again in 1 second".to_owned(),
+            Some(seconds) => format!("try again in {seconds} seconds"),
+            None => "waiting does not help".to_owned(),
+        }
+    }
+
+    fn never(&self, limit: &str) -> String {
+        let Some(decision) = self.report.as_ref().map(Report::decision) else {
+            return "waiting does not help".to_owned();
+        };
+        match decision.quota().burst() {
+            0 => format!("{limit} lets nothing pass, so waiting does not help"),
+            burst => {
+                let cost = decision.cost().tokens();
+                format!(
+                    "the request costs {cost}, and {limit} lets at most {burst} pass at once, so waiting does not help"
+                )
+            }
+        }
+    }
+}
+
+/// The answer to a denied request: in gRPC's shape if it was gRPC, else the user's own, else a problem.
+pub(crate) fn answer(denial: &Denial, parts: &Parts, settings: &Settings) -> Response<Bytes> {
+    let mut answer = match &settings.own_answer {
+        _ if grpc::is_grpc(parts) => return grpc::answer(denial, settings.dialects),
+        Some(own) => own(denial, parts),
+        None => problem::answer(denial),
+    };
+    if settings.own_answer.is_none() || settings.completes_own_answer {
+        if let Some(report) = &denial.report {
+            fields::write(settings.dialects, report, answer.headers_mut());
+        }
+        fields::write_denial(denial, answer.headers_mut());
+    }
+    answer
+}

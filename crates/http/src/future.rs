@@ -1,0 +1,128 @@
+//! The answer on its way.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+use tower_service::Service;
+
+use crate::layer::Settings;
+use crate::{Dialects, Later, LimitBody, Report, Ruling, denial, fields};
+
+pin_project! {
+    /// The answer of a [`LimitService`](crate::LimitService).
+    pub struct LimitFuture<S: Service<Request<B>>, B> {
+        #[pin]
+        state: State<S, S::Future, B>,
+    }
+}
+
+pin_project! {
+    #[project = StateProjection]
+    pub(crate) enum State<S, F, B> {
+        // Somewhere else it is being decided; boxed, since that takes its time anyway.
+        Asking { asking: Box<Asking<S, B>> },
+        Passing { #[pin] inner: F, report: Option<Report>, dialects: Dialects },
+        Denied { answer: Option<Response<Bytes>> },
+    }
+}
+
+/// A request that waits for its ruling, with the service that is ready for it.
+pub(crate) struct Asking<S, B> {
+    pub(crate) later: Later,
+    pub(crate) inner: S,
+    /// `None` once it was passed on.
+    pub(crate) request: Option<Request<B>>,
+    pub(crate) settings: Arc<Settings>,
+}
+
+impl<S: Service<Request<B>>, B> LimitFuture<S, B> {
+    pub(crate) fn new(state: State<S, S::Future, B>) -> Self {
+        Self { state }
+    }
+
+    pub(crate) fn asking(asking: Asking<S, B>) -> Self {
+        Self::new(State::Asking { asking: Box::new(asking) })
+    }
+}
+
+/// Does what was ruled: calls the service, which is ready, or denies.
+pub(crate) fn decided<S: Service<Request<B>>, B>(
+    inner: &mut S,
+    request: Request<B>,
+    ruling: Ruling,
+    settings: &Settings,
+) -> State<S, S::Future, B> {
+    let report = match ruling {
+        Ruling::Allowed(report) => Some(report),
+        Ruling::Free => None,
+        Ruling::Repeated => {
+            settings.note_repeat();
+            None
+        }
+        Ruling::Denied(denial) => {
+            let (parts, _) = request.into_parts();
+            return State::Denied { answer: Some(denial::answer(&denial, &parts, settings)) };
+        }
+    };
+    State::Passing { inner: inner.call(request), report, dialects: settings.dialects }
+}
+
+impl<S, B> Asking<S, B> {
+    fn poll_ruled(&mut self, cx: &mut Context<'_>) -> Poll<Option<State<S, S::Future, B>>>
+    where
+        S: Service<Request<B>>,
+    {
+        let ruling = ready!(self.later.as_mut().poll(cx));
+        let request = self.request.take();
+        Poll::Ready(request.map(|request| decided(&mut self.inner, request, ruling, &self.settings)))
+    }
+}
+
+impl<S, B, R> Future for LimitFuture<S, B>
+where
+    S: Service<Request<B>, Response = Response<R>>,
+{
+    type Output = Result<Response<LimitBody<R>>, S::Error>;
+
+    /// # Panics
+    /// It is polled again after it was ready.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.project().state;
+        loop {
+            match state.as_mut().project() {
+                StateProjection::Asking { asking } => {
+                    let next = ready!(asking.poll_ruled(cx)).expect("a ruling comes once");
+                    state.set(next);
+                }
+                StateProjection::Passing { inner, report, dialects } => {
+                    let mut response = ready!(inner.poll(cx))?;
+                    if let Some(report) = report.take() {
+                        fields::write(*dialects, &report, response.headers_mut());
+                    }
+                    return Poll::Ready(Ok(response.map(LimitBody::passing)));
+                }
+                StateProjection::Denied { answer } => {
+                    let answer = answer.take().expect("polled again after it was ready");
+                    return Poll::Ready(Ok(answer.map(LimitBody::whole)));
+                }
+            }
+        }
+    }
+}
+
+impl<S: Service<Request<B>>, B> fmt::Debug for LimitFuture<S, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match &self.state {
+            State::Asking { .. } => "Asking",
+            State::Passing { .. } => "Passing",
+            State::Denied { .. } => "Denied",
+        };
+        f.debug_tuple("LimitFuture").field(&state).finish()
+    }
+}
