@@ -1,11 +1,11 @@
-//! Reported faults of several limits in one decision.
+//! Several limits in one decision.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
 
 use tidegate_core::{AtBound, Charge, Cost, Decision, LimitId, Mode, Standing, State, Time, Verdict, decide_all};
 
-use super::{S, quota};
+use crate::script::{S, quota};
 
 /// Some limits, each with one bucket, charged together in the order in which they were given.
 struct Limits<'a> {
