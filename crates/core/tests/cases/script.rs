@@ -1,9 +1,10 @@
 //! A script in a tiny language, and the bucket that it is run against.
 //!
-//! A script is a list of lines; `take` costs 1 unless it says otherwise, and `x N` asks N times with the same answer:
+//! A script is a list of lines; `take` costs 1 unless it says otherwise. `xN` asks N times: all are allowed, or all
+//! denied, and the numbers are those of the last.
 //!
 //! ```text
-//! t=59.9s  take x10          -> allow, 0 left      the last of the ten leaves none
+//! t=59.9s  take x10          -> allow, 0 left
 //! t=60s    take 2            -> deny, retry 5.9s
 //! t=60s    take 11           -> never
 //! t=61s    look              -> allow, 3 left, full in 4s
@@ -108,7 +109,14 @@ pub(crate) fn check_shifted(limit: &str, script: &str, shift_ns: u64) {
         let at_ns = nanoseconds(at.strip_prefix("t=").expect("t=")).saturating_add(shift_ns);
         let (action, times) =
             action.rsplit_once(" x").map_or((action, 1), |(action, n)| (action, n.trim().parse().expect("x N")));
-        let decision = (0..times).map(|_| bucket.run(action, at_ns)).last().flatten();
+        let decisions: Vec<Option<Decision>> = (0..times).map(|_| bucket.run(action, at_ns)).collect();
+        let ruling =
+            |decision: &Option<Decision>| decision.map(|decision| (decision.is_allowed(), decision.is_never()));
+        assert!(
+            decisions.windows(2).all(|pair| ruling(&pair[0]) == ruling(&pair[1])),
+            "not all {times} the same: {line}"
+        );
+        let decision = decisions.last().copied().flatten();
         match (expected, decision) {
             (Some(expected), Some(decision)) => check_answer(line, expected, &decision),
             (None, None) => {}
