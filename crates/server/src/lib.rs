@@ -9,7 +9,7 @@
 //! - No clock is read here: time-outs are the runtime's, and who wants to know how long something took hands in a clock.
 //!
 //! Read `serve` and `connection` for the client's side, `proxy` for the road between, `forward` for what changes on
-//! it, `upstream`, `pool` and `body` for the other side, `metrics` and `admin` for the operator's.
+//! it, `route`, `pool`, `body` and `upload` for the other side, `metrics` and `admin` for the operator's.
 
 #![forbid(unsafe_code)]
 
@@ -17,31 +17,38 @@ mod admin;
 mod body;
 mod bounds;
 mod connection;
+mod connections;
 mod drain;
+mod failure;
 mod forward;
 mod gateway;
 mod histogram;
 mod joke;
 mod listen;
 mod metrics;
+mod passed_on;
 mod pool;
 mod problem;
 mod progress;
 mod proxy;
+mod route;
 mod serve;
 mod stream;
+mod upload;
 mod upstream;
 mod workers;
 
 pub use admin::Admin;
 pub use body::{BodyError, ProxyBody};
 pub use bounds::{Bounds, UpstreamBounds};
+pub use connections::Connections;
 pub use drain::Drain;
 pub use gateway::{Gateway, GatewaySetup, Notice};
 pub use histogram::Histogram;
 pub use joke::Jokes;
 pub use listen::bind;
-pub use metrics::{Connections, Failed, LimitMetrics, LimitName, Metrics, StoreLevel, TEXT_TYPE, UpstreamMetrics};
+pub use metrics::{LimitMetrics, LimitName, Metrics, StoreLevel, TEXT_TYPE};
+pub use passed_on::{Failed, UpstreamMetrics};
 pub use proxy::{Answer, Clock, Proxy, ProxySetup};
 pub use serve::{Setup, serve};
 pub use upstream::{Upstream, UpstreamError};

@@ -1,0 +1,52 @@
+//! Flags that several commands share: their texts become values here, or errors that name the likely intent.
+
+use std::error::Error;
+use std::fmt;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tidegate::{Algorithm, Limit, LimitError, QuotaError};
+use tidegate_http::{Dialect, Dialects, UnknownDialect};
+
+/// The flags are fine each by itself, and wrong together. The program ends with exit code 2.
+#[derive(Debug)]
+pub(crate) struct Wrong(String);
+
+impl Wrong {
+    pub(crate) fn new(what: impl fmt::Display) -> Self {
+        Self(what.to_string())
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for Wrong {}
+
+/// Reads a limit.
+pub(crate) fn limit(text: &str) -> Result<Limit, LimitError> {
+    text.parse()
+}
+
+/// Reads the header dialects: `none`, or names with commas between them.
+pub(crate) fn dialects(text: &str) -> Result<Dialects, UnknownDialect> {
+    match text {
+        "none" => Ok(Dialects::NONE),
+        _ => text.split(',').map(|name| name.trim().parse::<Dialect>()).collect(),
+    }
+}
+
+/// Reads an algorithm's name, and lists the names in the help.
+pub(crate) fn algorithm() -> impl TypedValueParser<Value = Algorithm> {
+    PossibleValuesParser::new(Algorithm::ALL.map(Algorithm::name)).try_map(|name| name.parse::<Algorithm>())
+}
+
+/// The same limit under an algorithm.
+pub(crate) fn enforced_by(limit: Limit, algorithm: Algorithm) -> Result<Limit, QuotaError> {
+    match limit {
+        Limit::Quota(quota) => quota.with_algorithm(algorithm).map(Limit::Quota),
+        Limit::Block { .. } | Limit::Unlimited => Ok(limit),
+    }
+}

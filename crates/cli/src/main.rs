@@ -1,0 +1,94 @@
+//! The `tidegate` program.
+//!
+//! It reads flags, puts the library's parts together, and says what happens: answers on standard output, everything
+//! else on standard error. Exit codes: 0 done, 1 it failed while running, 2 it was called wrongly.
+
+#![forbid(unsafe_code)]
+
+mod explain;
+mod flags;
+mod proxy;
+mod say;
+mod signals;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// Limits how often callers may knock: exactly, quickly, and with a polite 429.
+#[derive(Parser)]
+#[command(name = "tidegate", version, propagate_version = true, max_term_width = 100, after_help = EXIT_CODES)]
+struct Program {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 failed while running, 2 called wrongly.
+Try it: `tidegate proxy --limit 3/min`, then `curl -i http://127.0.0.1:8080/` four times.";
+
+#[derive(Subcommand)]
+enum Command {
+    Proxy(Box<proxy::Proxy>),
+    Explain(explain::Explain),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Print the manual page, in roff.
+    Man,
+}
+
+fn main() -> ExitCode {
+    let program = Program::parse();
+    match program.command.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            say::error(&format_args!("{error:#}"));
+            if error.is::<flags::Wrong>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+impl Command {
+    fn run(self) -> anyhow::Result<()> {
+        match self {
+            Self::Proxy(proxy) => proxy.run(),
+            Self::Explain(explain) => explain.run(),
+            Self::Completions { shell } => print(|out| {
+                clap_complete::generate(shell, &mut Program::command(), "tidegate", out);
+                Ok(())
+            }),
+            Self::Man => print(manual),
+        }
+    }
+}
+
+/// Writes the pages of the program and of each command, one after the other.
+fn manual(out: &mut Vec<u8>) -> std::io::Result<()> {
+    let mut program = Program::command();
+    program.build();
+    clap_mangen::Man::new(program.clone()).render(out)?;
+    for command in program.get_subcommands().filter(|command| command.get_name() != "help") {
+        let name: &'static str = Box::leak(format!("tidegate-{}", command.get_name()).into_boxed_str());
+        clap_mangen::Man::new(command.clone().name(name)).render(out)?;
+    }
+    Ok(())
+}
+
+/// Prints what `write` writes, at once: whoever reads it may stop early.
+fn print(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    let mut text = Vec::new();
+    write(&mut text)?;
+    std::io::stdout().write_all(&text)?;
+    Ok(())
+}
+
+/// Did the reader of our output go away, as `head` does? That is no failure.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
