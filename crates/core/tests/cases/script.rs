@@ -18,6 +18,8 @@ use tidegate_core::{Algorithm, Cost, Decision, Limit, Outcome, Quota, State, Tim
 
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const S: u64 = 1_000 * MS;
+/// No bucket that a script drains holds more.
+const DRAIN_MAX: u64 = 100_000;
 
 /// `5.9s`, `100ms`, `1ns`, `0`, `end` for the last instant.
 fn nanoseconds(text: &str) -> u64 {
@@ -58,7 +60,7 @@ impl Bucket {
 
     /// Asks for one after the other until one is denied; how many passed.
     pub(crate) fn drain(&mut self, at_ns: u64) -> u64 {
-        (0..).find(|_| !self.take(1, at_ns).is_allowed()).unwrap_or(0)
+        (0..DRAIN_MAX).find(|_| !self.take(1, at_ns).is_allowed()).expect("the bucket has an end")
     }
 
     /// Runs one line of a script, `at_ns` being its time; says what came out where the line says what should.
