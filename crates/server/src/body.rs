@@ -1,4 +1,4 @@
-//! Bodies on their way, never held back and never collected.
+//! The bodies of answers, never held back and never collected.
 //!
 //! A frame is taken from one side when the other is ready for it, so whoever is slower sets the pace, and memory does
 //! not depend on the length of a body.
@@ -6,8 +6,6 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -145,76 +143,5 @@ impl Body for ProxyBody {
             Kind::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Kind::Passing(passing) => passing.incoming.size_hint(),
         }
-    }
-}
-
-/// A request body on its way to the upstream.
-pub(crate) struct Upload {
-    incoming: Option<Incoming>,
-    pace: Option<Arc<Pace>>,
-}
-
-impl Upload {
-    /// `incoming`, if there is anything in it, and how to see the pace at which it passes.
-    pub(crate) fn new(incoming: Incoming) -> (Self, Option<Arc<Pace>>) {
-        if incoming.is_end_stream() {
-            return (Self::none(), None);
-        }
-        let pace = Arc::new(Pace { frames: AtomicU32::new(0), waiting: AtomicBool::new(true) });
-        (Self { incoming: Some(incoming), pace: Some(Arc::clone(&pace)) }, Some(pace))
-    }
-
-    /// No body.
-    pub(crate) fn none() -> Self {
-        Self { incoming: None, pace: None }
-    }
-}
-
-impl Body for Upload {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let Some(incoming) = &mut self.incoming else { return Poll::Ready(None) };
-        let frame = Pin::new(incoming).poll_frame(cx);
-        if let Some(pace) = &self.pace {
-            pace.note(&frame);
-        }
-        frame
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.incoming.as_ref().is_none_or(Incoming::is_end_stream)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.incoming.as_ref().map_or(SizeHint::with_exact(0), Incoming::size_hint)
-    }
-}
-
-/// How a request body comes along, as seen by who waits for the answer.
-#[derive(Debug)]
-pub(crate) struct Pace {
-    /// Frames so far, wrapping around; the end counts as one.
-    frames: AtomicU32,
-    waiting: AtomicBool,
-}
-
-impl Pace {
-    fn note<T, E>(&self, frame: &Poll<Option<Result<T, E>>>) {
-        self.waiting.store(frame.is_pending(), Relaxed);
-        if frame.is_ready() {
-            self.frames.store(self.frames().wrapping_add(1), Relaxed);
-        }
-    }
-
-    /// A number that changes when something passes.
-    pub(crate) fn frames(&self) -> u32 {
-        self.frames.load(Relaxed)
-    }
-
-    /// Is it the client's turn to send?
-    pub(crate) fn waits_for_client(&self) -> bool {
-        self.waiting.load(Relaxed)
     }
 }

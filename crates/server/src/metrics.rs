@@ -4,18 +4,16 @@
 //! the number of series is fixed whoever calls, and counting is an addition to a counter that is at hand.
 
 use std::fmt;
-use std::time::Duration;
 
-use http::StatusCode;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text};
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 use tidegate_core::{Mode, Outcome};
 
-use crate::Histogram;
+use crate::{Connections, Histogram, UpstreamMetrics};
 
 /// The media type of [`Metrics::text`].
 pub const TEXT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -23,24 +21,6 @@ pub const TEXT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charse
 /// Ends of the ranges for the time a decision takes: 100 ns to 100 ms, in nanoseconds.
 const DECISION_ENDS_NS: &[u64] =
     &[100, 250, 500, 1_000, 2_500, 5_000, 10_000, 50_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
-
-/// Ends of the ranges for the time an upstream takes: 1 ms to 60 s, in nanoseconds.
-const UPSTREAM_ENDS_NS: &[u64] = &[
-    1_000_000,
-    2_500_000,
-    5_000_000,
-    10_000_000,
-    25_000_000,
-    50_000_000,
-    100_000_000,
-    250_000_000,
-    500_000_000,
-    1_000_000_000,
-    2_500_000_000,
-    5_000_000_000,
-    10_000_000_000,
-    60_000_000_000,
-];
 
 /// A limit as the metrics name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,65 +70,12 @@ pub struct LimitMetrics {
     pub never: Counter,
 }
 
-/// Connections of one face.
-#[derive(Clone, Debug, Default)]
-pub struct Connections {
-    open: Gauge,
-    accepted: Counter,
-    too_slow: Counter,
-}
-
-/// What came of requests that were passed on.
-#[derive(Clone, Debug)]
-pub struct UpstreamMetrics {
-    classes: [Counter; 5],
-    failures: [Counter; Failed::ALL.len()],
-    /// The time from a request's passing on to the end of the response's header section.
-    pub latency: Histogram,
-}
-
-/// Why there was no response from the upstream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failed {
-    /// No connection to it could be made.
-    Connect,
-    /// It closed or reset the connection before it answered.
-    Closed,
-    /// What it sent is not an HTTP response that can be passed on.
-    Malformed,
-    /// It did not answer in time.
-    Timeout,
-}
-
-impl Failed {
-    const ALL: [Self; 4] = [Self::Connect, Self::Closed, Self::Malformed, Self::Timeout];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Connect => "connect",
-            Self::Closed => "closed",
-            Self::Malformed => "malformed",
-            Self::Timeout => "timeout",
-        }
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct DecisionLabels {
     policy: String,
     limit: String,
     mode: &'static str,
     outcome: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ClassLabel {
-    class: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReasonLabel {
-    reason: &'static str,
 }
 
 impl Metrics {
@@ -202,7 +129,7 @@ impl Metrics {
     }
 }
 
-fn register<M: prometheus_client::registry::Metric + Clone + Default>(
+pub(crate) fn register<M: prometheus_client::registry::Metric + Clone + Default>(
     registry: &mut Registry,
     name: &str,
     help: &str,
@@ -233,81 +160,6 @@ impl LimitMetrics {
             Outcome::Denied { .. } => self.denied.inc(),
             Outcome::Never => self.never.inc(),
         };
-    }
-}
-
-impl Connections {
-    fn register(registry: &mut Registry) -> Self {
-        Self {
-            open: register(registry, "connections", "Connections of clients that are open now"),
-            accepted: register(registry, "connections_accepted", "Connections of clients since the start"),
-            too_slow: register(
-                registry,
-                "connections_too_slow",
-                "Connections cut because a header section took too long",
-            ),
-        }
-    }
-
-    /// Counts a connection for as long as what is returned lives.
-    pub(crate) fn open(&self) -> Open {
-        self.open.inc();
-        self.accepted.inc();
-        Open(self.clone())
-    }
-}
-
-/// A connection that is open.
-pub(crate) struct Open(Connections);
-
-impl Open {
-    pub(crate) fn too_slow(&self) {
-        self.0.too_slow.inc();
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.open.dec();
-    }
-}
-
-impl UpstreamMetrics {
-    fn register(registry: &mut Registry) -> Self {
-        let responses = Family::<ClassLabel, Counter>::default();
-        registry.register("upstream_responses", "Responses of the upstream by class of status", responses.clone());
-        let failures = Family::<ReasonLabel, Counter>::default();
-        registry.register(
-            "upstream_failures",
-            "Requests that the upstream did not answer, by reason",
-            failures.clone(),
-        );
-        let latency = Histogram::new(UPSTREAM_ENDS_NS);
-        registry.register_with_unit(
-            "upstream_latency",
-            "Time until the response's header fields",
-            Unit::Seconds,
-            latency.clone(),
-        );
-        let classes = ["1xx", "2xx", "3xx", "4xx", "5xx"];
-        Self {
-            classes: classes.map(|class| responses.get_or_create(&ClassLabel { class }).clone()),
-            failures: Failed::ALL.map(|reason| failures.get_or_create(&ReasonLabel { reason: reason.name() }).clone()),
-            latency,
-        }
-    }
-
-    /// Counts a response and the time it took.
-    #[inline]
-    pub fn answered(&self, status: StatusCode, latency: Duration) {
-        let class = usize::from(status.as_u16() / 100).clamp(1, self.classes.len());
-        self.classes[class - 1].inc();
-        self.latency.observe(latency);
-    }
-
-    /// Counts a request that got no response.
-    pub fn failed(&self, reason: Failed) {
-        self.failures[reason as usize].inc();
     }
 }
 

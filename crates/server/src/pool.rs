@@ -12,7 +12,7 @@ use hyper::client::conn::http1::SendRequest;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
-use crate::body::Upload;
+use crate::upload::Upload;
 
 /// The idle connections of one worker.
 pub(crate) struct Pool {

@@ -15,12 +15,12 @@ use tidegate_core::Time;
 use tidegate_policy::Client;
 use tower_service::Service;
 
-use crate::body::Upload;
+use crate::failure::Failure;
 use crate::forward::{self, Refusal};
-use crate::metrics::UpstreamMetrics;
 use crate::problem::problem;
-use crate::upstream::{Failure, Route};
-use crate::{Bounds, Peer, ProxyBody, Trust, Upstream};
+use crate::route::Route;
+use crate::upload::Upload;
+use crate::{Bounds, Peer, ProxyBody, Trust, Upstream, UpstreamMetrics};
 
 /// Tells the present time; only for measuring how long the upstream takes.
 pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;

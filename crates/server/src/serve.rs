@@ -20,8 +20,7 @@ use tokio::time::{sleep, timeout};
 use tower_service::Service;
 
 use crate::connection::{End, converse};
-use crate::metrics::Connections;
-use crate::{Bounds, Drain, Peer};
+use crate::{Bounds, Connections, Drain, Peer};
 
 /// The pause after a failed accept: no file descriptors are left, most likely, and one must be freed first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);

@@ -5,6 +5,7 @@
 mod draining;
 mod failing;
 mod hostile;
+mod limiting;
 mod operating;
 mod passing_on;
 mod streaming;
