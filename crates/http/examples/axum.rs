@@ -31,7 +31,7 @@ struct User {
 ///
 /// # Errors
 /// The paid plan's limit is not one.
-pub fn app<C: Clock>(limiter: Limiter<Memory<C>>) -> Result<Router, tidegate::LimitError> {
+pub(crate) fn app<C: Clock>(limiter: Limiter<Memory<C>>) -> Result<Router, tidegate::LimitError> {
     let paid = "600/min".parse::<Limit>()?.quota();
     let limit = LimitLayer::new(Arc::new(limiter))
         .key_ref(|request: &Request<Body>| request.extensions().get::<User>().map(|user| user.name))

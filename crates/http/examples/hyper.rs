@@ -24,7 +24,7 @@ use tower::{Layer, service_fn};
 ///
 /// # Errors
 /// The listener failed.
-pub async fn serve<C: Clock>(listener: TcpListener, limiter: Limiter<Memory<C>>) -> std::io::Result<()> {
+pub(crate) async fn serve<C: Clock>(listener: TcpListener, limiter: Limiter<Memory<C>>) -> std::io::Result<()> {
     let layer = LimitLayer::by_client(Arc::new(limiter), ClientAddress::default());
     let limited = layer.layer(service_fn(greet));
     loop {

@@ -61,7 +61,7 @@ impl<A> LimitLayer<A> {
         Self { ask, settings: Settings::default() }
     }
 
-    /// What decides, for one that asks it in turn.
+    /// What decides, to be wrapped in an [`Ask`](crate::Ask) of one's own.
     pub fn into_ask(self) -> A {
         self.ask
     }
