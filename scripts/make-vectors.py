@@ -337,6 +337,8 @@ def laws():
     yield one_limit("law 10: zero and back is the one gift", "4/s", [(0, 4), (0, "replace", "0/s"), (0, 1), (0, "replace", "4/s"), (0, 4)])
     yield one_limit("law 10: the same limit again", "4/s", [(0, 4), (250 * MS, "replace", "4/s"), (250 * MS, 2), (250 * MS, 1)])
     yield one_limit("law 10: a window takes its count along", "10/min", [(MIN, 6), (MIN, "replace", "8/min"), (MIN, 3), (MIN, 2), (2 * MIN, 8)], WINDOW)
+    yield one_limit("law 10: a window's count above the new one becomes it", "10/min",
+        [(MIN, 10), (MIN, "replace", "4/min"), (MIN, 1), (MIN, "replace", "10/min"), (MIN, 7), (MIN, 6)], WINDOW)
     yield one_limit("law 10: into a longer window", "10/min", [(61 * MIN, 6), (61 * MIN, "replace", "8/h"), (61 * MIN, 2), (62 * MIN, 1), (2 * H, 8)], WINDOW)
     yield one_limit("law 10: an old window's count is gone", "10/min", [(MIN, 6), (2 * MIN, "replace", "8/h"), (2 * MIN, 8)], WINDOW)
     yield one_limit("grant: gives back, at most to full", "10/min", [(0, 10), (0, "grant", 4), (0, 5), (0, 4), (0, "grant", 100), (0, 10), (0, 1)])

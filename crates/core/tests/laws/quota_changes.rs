@@ -1,7 +1,7 @@
 //! Law 10: changing a limit is smooth.
 
 use proptest::prelude::*;
-use tidegate_core::{Algorithm, State, Time, carry_over};
+use tidegate_core::{Algorithm, State, Time, carry_over, grant};
 
 use crate::given::{any_change, any_gap, any_rules, any_run, any_start};
 use crate::oracle::{Oracle, Rules, missing_of, shown, whole};
@@ -41,12 +41,15 @@ proptest! {
     #[test]
     fn law_10_changing_a_limit_is_smooth(
         change in any_change(), start_ns in any_start(), run in any_run(30), gap in any_gap(), rest in any_run(10),
+        given_back in 0..3u64,
     ) {
         let (old, new) = change;
         let (state, oracle, now_ns) = used(old, start_ns, &run);
         let mut now_ns = gap.after(now_ns, &old);
         let mut state = carry_over(&old.quota(), &new.quota(), state, Time::from_nanos(now_ns));
         let mut oracle = check_carried(change, &oracle, state, now_ns)?;
+        state = grant(&new.quota(), state, given_back, Time::from_nanos(now_ns));
+        oracle.grant(given_back, now_ns);
         for (gap, cost) in rest {
             let cost = cost.tokens(&new);
             let (decision, next) = ask(&new, state, cost, now_ns);
