@@ -16,7 +16,6 @@ use crate::sync::{AtomicU64, Ordering};
 /// Slots in a group.
 pub(crate) const SLOTS: usize = 5;
 const WORDS: usize = 16;
-const GROUP_BYTES: usize = WORDS * 8;
 const HEAD: usize = 0;
 const FINGERPRINTS: usize = 1;
 const STATES: usize = FINGERPRINTS + SLOTS;
@@ -32,6 +31,7 @@ pub(crate) struct Groups {
 impl Groups {
     #[cfg(not(loom))]
     pub(crate) fn new(count: usize) -> Self {
+        const GROUP_BYTES: usize = WORDS * size_of::<AtomicU64>();
         // One group more than asked for, so that the first one can start where a pair of cache lines does.
         let words: Box<[AtomicU64]> = bytemuck::zeroed_slice_box((count + 1) * WORDS);
         let misaligned = words.as_ptr().addr() % GROUP_BYTES;

@@ -8,7 +8,7 @@
 //! The words that a head guards are atomics read and written relaxed: a torn read is possible, is thrown away with its
 //! version, and is never undefined.
 
-use crate::sync::{AtomicU64, Backoff, Ordering, fence};
+use crate::sync::{AtomicU64, Backoff, Ordering, fence, may_switch};
 
 const LOCKED: u64 = 1;
 const FLAG: u64 = 2;
@@ -34,8 +34,10 @@ impl<'a> Head<'a> {
     pub(crate) fn read(&self) -> Version {
         let mut backoff = Backoff::default();
         loop {
+            may_switch();
             let word = self.0.load(Ordering::Acquire);
             if word & LOCKED == 0 {
+                may_switch();
                 return Version(word);
             }
             backoff.wait();
@@ -46,6 +48,7 @@ impl<'a> Head<'a> {
     #[inline]
     pub(crate) fn still(&self, version: Version) -> bool {
         fence(Ordering::Acquire);
+        may_switch();
         self.0.load(Ordering::Relaxed) == version.0
     }
 
@@ -53,6 +56,7 @@ impl<'a> Head<'a> {
     #[inline]
     pub(crate) fn lock_from(&self, version: Version) -> Option<Lock<'a>> {
         let locked = version.0 | LOCKED;
+        may_switch();
         self.0.compare_exchange(version.0, locked, Ordering::Acquire, Ordering::Relaxed).ok()?;
         // The stores that follow must not be seen before the lock.
         fence(Ordering::Release);
@@ -91,6 +95,7 @@ impl Lock<'_> {
 impl Drop for Lock<'_> {
     #[inline]
     fn drop(&mut self) {
+        may_switch();
         self.word.store(self.version.0.wrapping_add(STEP), Ordering::Release);
     }
 }

@@ -21,6 +21,8 @@ mod pools;
 mod quota_cell;
 mod quotas;
 mod seats;
+#[cfg(all(test, not(loom)))]
+mod stress;
 mod sync;
 mod table;
 mod watermarks;

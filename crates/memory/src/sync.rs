@@ -13,6 +13,23 @@ pub(crate) use std::sync::{
 
 pub(crate) use core::sync::atomic::Ordering;
 
+/// A point at which the model checker shall consider to go on with another thread.
+///
+/// loom remembers who touched a word last and tries other orders from there. A thread that has read a word before it
+/// writes it hides the readers before itself, so that orders in which their reads come later are not tried. What is
+/// touched here is only ever touched in one way, and nothing is hidden. It orders no other memory.
+#[cfg(loom)]
+pub(crate) fn may_switch() {
+    loom::lazy_static! {
+        static ref TURNS: AtomicU64 = AtomicU64::new(0);
+    }
+    TURNS.fetch_add(1, Ordering::Relaxed);
+}
+
+#[cfg(not(loom))]
+#[inline(always)]
+pub(crate) fn may_switch() {}
+
 /// How often to look again before the processor is offered to another thread.
 const SPINS_MAX: u32 = 6;
 
@@ -26,6 +43,8 @@ impl Backoff {
     #[cfg(not(loom))]
     #[cold]
     pub(crate) fn wait(&mut self) {
+        #[cfg(test)]
+        crate::stress::LOST.fetch_add(1, Ordering::Relaxed);
         if self.round < SPINS_MAX {
             for _ in 0..1u32 << self.round {
                 core::hint::spin_loop();

@@ -5,7 +5,7 @@
 //! RUSTFLAGS="--cfg loom" cargo test -p tidegate-memory --release --test loom
 //! ```
 //!
-//! Three preemptions are tried unless `LOOM_MAX_PREEMPTIONS` says otherwise. The table never grows and its memory never
+//! Two preemptions are tried unless `LOOM_MAX_PREEMPTIONS` says otherwise. The table never grows and its memory never
 //! moves, so there is no model of an insert while the table grows: that race does not exist.
 #![cfg(loom)]
 
@@ -18,7 +18,7 @@ use loom::thread;
 use tidegate_core::{AtBound, Charge, Cost, Decision, LimitId, Mode, Time};
 use tidegate_memory::{Bucket, QuotaCell, Table, TableLimit};
 
-const PREEMPTIONS_MAX: usize = 3;
+const PREEMPTIONS_MAX: usize = 2;
 /// Steps of one interleaving: the longest model takes about a thousand.
 const STEPS_MAX: usize = 20_000;
 
