@@ -5,6 +5,7 @@
 
 use core::time::Duration;
 
+use crate::step::{Ruling, Step, step};
 use crate::{Algorithm, Cost, Quota, State, Time, fixed_window, time::span, token_bucket};
 
 /// What was decided.
@@ -18,14 +19,6 @@ pub enum Outcome {
         retry_after: Duration,
     },
     /// It can never pass: its cost is above the burst, or the limit is zero. There is no wait that would help.
-    Never,
-}
-
-/// [`Outcome`] before the wait is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ruling {
-    Allowed,
-    Denied,
     Never,
 }
 
@@ -43,12 +36,17 @@ pub struct Decision {
     quota: Quota,
 }
 
-impl Decision {
-    #[inline]
-    pub(crate) fn new(ruling: Ruling, quota: &Quota, state: State, cost: Cost, now: Time) -> Self {
-        Self { ruling, cost, now, state, held_ns: 0, quota: *quota }
-    }
+/// May a request of this cost pass now? Gives the answer and the state that follows from it.
+///
+/// A denial and a look (cost 0) leave the state as it was, but for one thing: where the clock has stepped back so
+/// far that the stamp stands further ahead than the bucket takes to fill, a denial returns the repaired stamp.
+#[inline]
+pub fn decide(quota: &Quota, state: State, cost: Cost, now: Time) -> (Decision, State) {
+    let Step { ruling, seen, next } = step(quota, state, cost, now);
+    (Decision { ruling, cost, now, state: seen, held_ns: 0, quota: *quota }, next)
+}
 
+impl Decision {
     /// A denial that the bucket itself did not make: there is no room for it in the store, say. It lasts for `wait`,
     /// and at least for one nanosecond. A look is allowed all the same, and what can never pass still never does.
     pub fn held(quota: &Quota, cost: Cost, now: Time, wait: Duration) -> Self {
@@ -63,14 +61,14 @@ impl Decision {
 
     /// The decision that nobody has made yet: an allowed look at a full bucket. For filling arrays.
     pub fn unmade(quota: &Quota) -> Self {
-        Self::new(Ruling::Allowed, quota, State::FULL, Cost::ZERO, Time::ZERO)
+        decide(quota, State::FULL, Cost::ZERO, Time::ZERO).0
     }
 
     /// The same answer, when the charge was not made after all, because another limit denied.
     #[inline]
     pub(crate) fn uncharged(self, before: State) -> Self {
-        let (look, _) = crate::decide(&self.quota, before, Cost::ZERO, self.now);
-        Self { cost: self.cost, ..look }
+        let look = step(&self.quota, before, Cost::ZERO, self.now);
+        Self { state: look.seen, ..self }
     }
 
     /// Did it pass?

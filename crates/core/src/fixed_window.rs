@@ -8,24 +8,25 @@
 
 use core::num::NonZeroU64;
 
-use crate::{Cost, Decision, Quota, State, Time, decision::Ruling};
+use crate::step::{Ruling, Step};
+use crate::{Cost, Quota, State, Time};
 
 #[inline]
-pub(crate) fn decide(quota: &Quota, state: State, cost: Cost, now: Time) -> (Decision, State) {
+pub(crate) fn step(quota: &Quota, state: State, cost: Cost, now: Time) -> Step {
     let settled = settle(quota, state, now);
     let n = cost.tokens();
     if n == 0 {
-        return (Decision::new(Ruling::Allowed, quota, settled, cost, now), state);
+        return Step { ruling: Ruling::Allowed, seen: settled, next: state };
     }
     if n > quota.burst() {
-        return (Decision::new(Ruling::Never, quota, settled, cost, now), state);
+        return Step { ruling: Ruling::Never, seen: settled, next: state };
     }
     if settled.deficit + n <= quota.burst() {
         let charged = State { deficit: settled.deficit + n, stamp: settled.stamp };
-        return (Decision::new(Ruling::Allowed, quota, charged, cost, now), charged);
+        return Step { ruling: Ruling::Allowed, seen: charged, next: charged };
     }
     let kept = if settled.stamp < state.stamp { settled } else { state };
-    (Decision::new(Ruling::Denied, quota, settled, cost, now), kept)
+    Step { ruling: Ruling::Denied, seen: settled, next: kept }
 }
 
 /// The same window, or an empty one if its time is over.

@@ -21,7 +21,7 @@
 //! assert_eq!(second.outcome(), Outcome::Denied { retry_after: Duration::from_secs(20) });
 //! ```
 //!
-//! Read the modules in this order: `time`, `quota`, `state`, `token_bucket`, `fixed_window`, `decision`, then
+//! Read the modules in this order: `time`, `quota`, `state`, `step`, `token_bucket`, `fixed_window`, `decision`, then
 //! `limit` (the text that people write), `charge` and `store` (several limits in one step, and where buckets live).
 
 #![no_std]
@@ -33,16 +33,17 @@ mod fixed_window;
 mod limit;
 mod quota;
 mod state;
+mod step;
 mod store;
 mod text;
 mod time;
 mod token_bucket;
 
 pub use charge::{AtBound, CHARGES_MAX, Charge, Held, LimitId, Mode, Standing, Verdict, decide_all};
-pub use decision::{Decision, Outcome};
+pub use decision::{Decision, Outcome, decide};
 pub use limit::Limit;
 pub use quota::{Algorithm, BURST_MAX, COUNT_MAX, Cost, PERIOD_MAX, Quota, QuotaError, Rate, UnknownAlgorithm};
-pub use state::{State, carry_over, decide, full_at, grant};
+pub use state::{State, carry_over, full_at, grant};
 pub use store::Store;
 pub use text::{LimitError, PeriodText};
 pub use time::Time;

@@ -2,7 +2,7 @@
 //!
 //! Two numbers: what is missing to full, and when that was true. The functions here choose the algorithm's file.
 
-use crate::{Algorithm, Cost, Decision, Quota, Time, fixed_window, token_bucket};
+use crate::{Algorithm, Quota, Time, fixed_window, token_bucket};
 
 /// What a bucket remembers: its deficit in whole tokens, and the instant at which that was the deficit.
 ///
@@ -37,18 +37,6 @@ impl State {
     #[must_use]
     pub const fn stamp(self) -> Time {
         self.stamp
-    }
-}
-
-/// May a request of this cost pass now? Gives the answer and the state that follows from it.
-///
-/// A denial and a look (cost 0) leave the state as it was, but for one thing: where the clock has stepped back so
-/// far that the stamp stands further ahead than the bucket takes to fill, a denial returns the repaired stamp.
-#[inline]
-pub fn decide(quota: &Quota, state: State, cost: Cost, now: Time) -> (Decision, State) {
-    match quota.algorithm() {
-        Algorithm::TokenBucket => token_bucket::decide(quota, state, cost, now),
-        Algorithm::FixedWindow => fixed_window::decide(quota, state, cost, now),
     }
 }
 

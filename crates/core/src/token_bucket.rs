@@ -19,24 +19,25 @@
 //! The sizes: d < 2^34 (two bursts of at most 2^32 and the c <= 2^32 that the stamp has not paid back yet),
 //! p < 2^55 (a year), c <= 2^32, instants and spans < 2^64. No product below reaches 2^97.
 
-use crate::{Cost, Decision, Quota, State, Time, decision::Ruling};
+use crate::step::{Ruling, Step};
+use crate::{Cost, Quota, State, Time};
 
 #[inline]
-pub(crate) fn decide(quota: &Quota, state: State, cost: Cost, now: Time) -> (Decision, State) {
+pub(crate) fn step(quota: &Quota, state: State, cost: Cost, now: Time) -> Step {
     let repaired = repair(quota, state, now);
     let settled = settle(quota, repaired, now);
     let n = cost.tokens();
     if n == 0 {
-        return (Decision::new(Ruling::Allowed, quota, settled, cost, now), state);
+        return Step { ruling: Ruling::Allowed, seen: settled, next: state };
     }
     if n > quota.burst() {
-        return (Decision::new(Ruling::Never, quota, settled, cost, now), state);
+        return Step { ruling: Ruling::Never, seen: settled, next: state };
     }
     if lacking(quota, settled, n, now) == 0 {
         let charged = State { deficit: settled.deficit + n, stamp: settled.stamp };
-        return (Decision::new(Ruling::Allowed, quota, charged, cost, now), charged);
+        return Step { ruling: Ruling::Allowed, seen: charged, next: charged };
     }
-    (Decision::new(Ruling::Denied, quota, settled, cost, now), repaired)
+    Step { ruling: Ruling::Denied, seen: settled, next: repaired }
 }
 
 /// The same bucket, unless the clock has stepped back so far that waiting does not explain its state.
