@@ -113,6 +113,8 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod builder;
+mod charges;
 mod clock;
 #[cfg(feature = "policy")]
 mod gate;
@@ -123,11 +125,12 @@ mod memory;
 mod wait;
 
 pub use answer::{Answer, Cause, Source, whole_seconds_up};
+pub use builder::LimiterBuilder;
 pub use clock::{Clock, ManualClock, SystemClock};
 #[cfg(feature = "policy")]
 pub use gate::{Gate, GateAnswer};
 pub use key::Key;
-pub use limiter::{Limiter, LimiterBuilder, ReplaceError};
+pub use limiter::{Limiter, ReplaceError};
 pub use memory::Memory;
 #[cfg(feature = "wait")]
 pub use wait::{WAITERS_MAX, WaitError};

@@ -6,13 +6,14 @@
 use std::fmt;
 use std::time::Duration;
 
-use tidegate_core::{AtBound, CHARGES_MAX, Charge, Cost, Decision, Limit, LimitId, Mode, Quota, Store, Time, Verdict};
-use tidegate_memory::{QuotaCell, TableOptions, TooManyQuotas};
+use tidegate_core::{AtBound, Charge, Cost, Decision, Limit, LimitId, Mode, Quota, Store, Time};
+use tidegate_memory::{QuotaCell, TooManyQuotas};
 
-use crate::{Answer, Clock, Key, Memory, SystemClock};
+use crate::charges::Charges;
+use crate::{Answer, Clock, Key, LimiterBuilder, Memory};
 
 /// The policy name under which the limits of a limiter stand, unless another is given.
-const POLICY_DEFAULT: &str = "default";
+pub(crate) const POLICY_DEFAULT: &str = "default";
 
 /// Limits for one key each time it is asked. Share it by reference, or in an `Arc`.
 ///
@@ -54,93 +55,8 @@ impl Limiter<Memory> {
     }
 }
 
-/// Collects what a [`Limiter`] is made of.
-#[derive(Debug)]
-#[must_use]
-pub struct LimiterBuilder<C = SystemClock> {
-    policy: String,
-    limits: Vec<(String, Limit, Mode)>,
-    at_bound: AtBound,
-    table: TableOptions,
-    clock: C,
-}
-
-impl Default for LimiterBuilder {
-    fn default() -> Self {
-        Self {
-            policy: POLICY_DEFAULT.to_owned(),
-            limits: Vec::new(),
-            at_bound: AtBound::default(),
-            table: TableOptions::default(),
-            clock: SystemClock::new(),
-        }
-    }
-}
-
-impl<C: Clock> LimiterBuilder<C> {
-    /// One more limit.
-    ///
-    /// # Panics
-    /// There are more than [`CHARGES_MAX`], or two of the same name: both are mistakes of whoever writes the program.
-    pub fn limit(mut self, name: &str, limit: Limit) -> Self {
-        self.add(name, limit, Mode::Enforce);
-        self
-    }
-
-    /// One more limit that is evaluated and counted, and denies nothing.
-    ///
-    /// # Panics
-    /// As [`LimiterBuilder::limit`].
-    pub fn shadow(mut self, name: &str, limit: Limit) -> Self {
-        self.add(name, limit, Mode::Shadow);
-        self
-    }
-
-    /// The policy that the limits belong to. Limiters over one store share the buckets of limits whose policy and name
-    /// are the same. `default` unless told otherwise.
-    pub fn policy(self, name: &str) -> Self {
-        Self { policy: name.to_owned(), ..self }
-    }
-
-    /// Room for so many keys; see [`TableOptions::keys`].
-    pub fn keys(mut self, keys: usize) -> Self {
-        self.table.keys = keys;
-        self
-    }
-
-    /// What happens to newcomers when that room is taken.
-    pub fn at_bound(self, at_bound: AtBound) -> Self {
-        Self { at_bound, ..self }
-    }
-
-    /// Another clock: one that a test drives.
-    pub fn clock<D: Clock>(self, clock: D) -> LimiterBuilder<D> {
-        let Self { policy, limits, at_bound, table, clock: _ } = self;
-        LimiterBuilder { policy, limits, at_bound, table, clock }
-    }
-
-    /// The limiter, with a store of its own in this process.
-    #[must_use]
-    pub fn build(self) -> Limiter<Memory<C>> {
-        let Self { policy, limits, at_bound, table, clock } = self;
-        Limiter::assemble(&policy, limits, at_bound, Memory::new(table, clock))
-    }
-
-    /// The limiter over a store that stands already. Room and clock are the store's.
-    #[must_use]
-    pub fn over<S: Store>(self, store: S) -> Limiter<S> {
-        Limiter::assemble(&self.policy, self.limits, self.at_bound, store)
-    }
-
-    fn add(&mut self, name: &str, limit: Limit, mode: Mode) {
-        assert!(self.limits.len() < CHARGES_MAX, "a limiter holds at most {CHARGES_MAX} limits");
-        assert!(self.limits.iter().all(|(taken, ..)| taken != name), "two limits are called `{name}`");
-        self.limits.push((name.to_owned(), limit, mode));
-    }
-}
-
 impl<S> Limiter<S> {
-    fn assemble(policy: &str, limits: Vec<(String, Limit, Mode)>, at_bound: AtBound, store: S) -> Self {
+    pub(crate) fn assemble(policy: &str, limits: Vec<(String, Limit, Mode)>, at_bound: AtBound, store: S) -> Self {
         let named = |(name, limit, mode): (String, Limit, Mode)| NamedLimit {
             id: LimitId::of(policy, &name),
             name,
@@ -314,39 +230,6 @@ impl<C: Clock> Limiter<Memory<C>> {
 /// A denial by a table that could not even learn the quota: it holds for a second.
 fn refused(quota: &Quota, cost: Cost, now: Time) -> Decision {
     Decision::held(quota, cost, now, Duration::from_secs(1))
-}
-
-/// The charges of one request, on the stack, and the place of the limit that made each.
-struct Charges<'k> {
-    /// The first `length` are charges.
-    list: [Charge<'k>; CHARGES_MAX],
-    places: [usize; CHARGES_MAX],
-    length: usize,
-}
-
-impl<'k> Charges<'k> {
-    fn filled_with(charge: Charge<'k>) -> Self {
-        Self { list: [charge; CHARGES_MAX], places: [0; CHARGES_MAX], length: 0 }
-    }
-
-    fn push(&mut self, place: usize, charge: Charge<'k>) {
-        self.list[self.length] = charge;
-        self.places[self.length] = place;
-        self.length += 1;
-    }
-
-    fn as_slice(&self) -> &[Charge<'k>] {
-        &self.list[..self.length]
-    }
-
-    /// Room for the answers.
-    fn decisions(&self) -> [Decision; CHARGES_MAX] {
-        [Decision::unmade(&self.list[0].quota); CHARGES_MAX]
-    }
-
-    fn answer(&self, verdict: Verdict, decisions: &[Decision]) -> Answer {
-        verdict.binding.map_or(Answer::UNLIMITED, |i| Answer::of(self.places[i], decisions[i]))
-    }
 }
 
 /// Why a limit was not replaced.

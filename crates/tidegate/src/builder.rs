@@ -1,0 +1,92 @@
+//! How a limiter is put together.
+
+use tidegate_core::{AtBound, CHARGES_MAX, Limit, Mode, Store};
+use tidegate_memory::TableOptions;
+
+use crate::limiter::POLICY_DEFAULT;
+use crate::{Clock, Limiter, Memory, SystemClock};
+
+/// Collects what a [`Limiter`] is made of.
+#[derive(Debug)]
+#[must_use]
+pub struct LimiterBuilder<C = SystemClock> {
+    policy: String,
+    limits: Vec<(String, Limit, Mode)>,
+    at_bound: AtBound,
+    table: TableOptions,
+    clock: C,
+}
+
+impl Default for LimiterBuilder {
+    fn default() -> Self {
+        Self {
+            policy: POLICY_DEFAULT.to_owned(),
+            limits: Vec::new(),
+            at_bound: AtBound::default(),
+            table: TableOptions::default(),
+            clock: SystemClock::new(),
+        }
+    }
+}
+
+impl<C: Clock> LimiterBuilder<C> {
+    /// One more limit.
+    ///
+    /// # Panics
+    /// There are more than [`CHARGES_MAX`], or two of the same name: both are mistakes of whoever writes the program.
+    pub fn limit(mut self, name: &str, limit: Limit) -> Self {
+        self.add(name, limit, Mode::Enforce);
+        self
+    }
+
+    /// One more limit that is evaluated and counted, and denies nothing.
+    ///
+    /// # Panics
+    /// As [`LimiterBuilder::limit`].
+    pub fn shadow(mut self, name: &str, limit: Limit) -> Self {
+        self.add(name, limit, Mode::Shadow);
+        self
+    }
+
+    /// The policy that the limits belong to. Limiters over one store share the buckets of limits whose policy and name
+    /// are the same. `default` unless told otherwise.
+    pub fn policy(self, name: &str) -> Self {
+        Self { policy: name.to_owned(), ..self }
+    }
+
+    /// Room for so many keys; see [`TableOptions::keys`].
+    pub fn keys(mut self, keys: usize) -> Self {
+        self.table.keys = keys;
+        self
+    }
+
+    /// What happens to newcomers when that room is taken.
+    pub fn at_bound(self, at_bound: AtBound) -> Self {
+        Self { at_bound, ..self }
+    }
+
+    /// Another clock: one that a test drives.
+    pub fn clock<D: Clock>(self, clock: D) -> LimiterBuilder<D> {
+        let Self { policy, limits, at_bound, table, clock: _ } = self;
+        LimiterBuilder { policy, limits, at_bound, table, clock }
+    }
+
+    /// The limiter, with a store of its own in this process.
+    #[must_use]
+    pub fn build(self) -> Limiter<Memory<C>> {
+        let Self { policy, limits, at_bound, table, clock } = self;
+        Limiter::assemble(&policy, limits, at_bound, Memory::new(table, clock))
+    }
+
+    /// The limiter over a store that stands already. Room and clock are the store's.
+    #[must_use]
+    pub fn over<S: Store>(self, store: S) -> Limiter<S> {
+        Limiter::assemble(&self.policy, self.limits, self.at_bound, store)
+    }
+
+    fn add(&mut self, name: &str, limit: Limit, mode: Mode) {
+        assert!(self.limits.len() < CHARGES_MAX, "a limiter holds at most {CHARGES_MAX} limits");
+        assert!(self.limits.iter().all(|(taken, ..)| taken != name), "two limits are called `{name}`");
+        self.limits.push((name.to_owned(), limit, mode));
+    }
+}
