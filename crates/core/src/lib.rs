@@ -27,10 +27,14 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod algorithm;
 mod charge;
+mod cost;
 mod decision;
 mod fixed_window;
 mod limit;
+mod limit_error;
+mod period;
 mod quota;
 mod state;
 mod step;
@@ -39,11 +43,15 @@ mod text;
 mod time;
 mod token_bucket;
 
+pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use charge::{AtBound, CHARGES_MAX, Charge, Held, LimitId, Mode, Standing, Verdict, decide_all};
+pub use cost::Cost;
 pub use decision::{Decision, Outcome, decide};
 pub use limit::Limit;
-pub use quota::{Algorithm, BURST_MAX, COUNT_MAX, Cost, PERIOD_MAX, Quota, QuotaError, Rate, UnknownAlgorithm};
+pub use limit_error::LimitError;
+pub use period::PeriodText;
+pub use quota::{BURST_MAX, COUNT_MAX, PERIOD_MAX, Quota, QuotaError, Rate};
 pub use state::{State, carry_over, full_at, grant};
 pub use store::Store;
-pub use text::{LimitError, PeriodText};
+
 pub use time::Time;

@@ -7,101 +7,14 @@ use core::fmt;
 use core::num::NonZeroU64;
 use core::time::Duration;
 
+use crate::Algorithm;
+
 /// The largest burst: 2^32.
 pub const BURST_MAX: u64 = 1 << 32;
 /// The largest count of a rate in lowest terms: 2^32 (`1/ns` is the fastest rate, so larger counts rarely remain).
 pub const COUNT_MAX: u64 = 1 << 32;
 /// The longest period: a year of 365 days.
 pub const PERIOD_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-
-/// The tokens that one request takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Cost(u64);
-
-impl Cost {
-    /// A look: reports and changes nothing.
-    pub const ZERO: Self = Self(0);
-    /// What a request costs unless someone says otherwise.
-    pub const ONE: Self = Self(1);
-
-    /// A cost of `tokens` tokens.
-    #[must_use]
-    pub const fn new(tokens: u64) -> Self {
-        Self(tokens)
-    }
-
-    /// The cost in tokens.
-    #[must_use]
-    pub const fn tokens(self) -> u64 {
-        self.0
-    }
-
-    /// Both costs together, at most 2^64 - 1 tokens.
-    #[must_use]
-    pub const fn saturating_add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
-
-impl From<u64> for Cost {
-    fn from(tokens: u64) -> Self {
-        Self(tokens)
-    }
-}
-
-/// How a quota is enforced. One file per algorithm, all in one mould.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Algorithm {
-    /// Refills by elapsed time; over any span d at most burst + rate x d passes. The default.
-    #[default]
-    TokenBucket,
-    /// Counts per period, aligned to the clock's epoch; up to twice the count can pass around an edge.
-    FixedWindow,
-}
-
-impl Algorithm {
-    /// Every algorithm, the default first.
-    pub const ALL: [Self; 2] = [Self::TokenBucket, Self::FixedWindow];
-
-    /// The name that flags and configuration files use.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::TokenBucket => "token-bucket",
-            Self::FixedWindow => "fixed-window",
-        }
-    }
-}
-
-impl fmt::Display for Algorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl core::str::FromStr for Algorithm {
-    type Err = UnknownAlgorithm;
-
-    fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name).ok_or(UnknownAlgorithm)
-    }
-}
-
-/// The name is not one of [`Algorithm::ALL`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownAlgorithm;
-
-impl fmt::Display for UnknownAlgorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("expected one of")?;
-        for (i, algorithm) in Algorithm::ALL.iter().enumerate() {
-            write!(f, "{} `{algorithm}`", if i == 0 { "" } else { "," })?;
-        }
-        Ok(())
-    }
-}
-
-impl core::error::Error for UnknownAlgorithm {}
 
 /// Cost replenished per period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

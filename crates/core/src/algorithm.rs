@@ -1,0 +1,57 @@
+//! The algorithms by name.
+
+use core::fmt;
+
+/// How a quota is enforced. One file per algorithm, all in one mould.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// Refills by elapsed time; over any span d at most burst + rate x d passes. The default.
+    #[default]
+    TokenBucket,
+    /// Counts per period, aligned to the clock's epoch; up to twice the count can pass around an edge.
+    FixedWindow,
+}
+
+impl Algorithm {
+    /// Every algorithm, the default first.
+    pub const ALL: [Self; 2] = [Self::TokenBucket, Self::FixedWindow];
+
+    /// The name that flags and configuration files use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TokenBucket => "token-bucket",
+            Self::FixedWindow => "fixed-window",
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl core::str::FromStr for Algorithm {
+    type Err = UnknownAlgorithm;
+
+    fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
+        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name).ok_or(UnknownAlgorithm)
+    }
+}
+
+/// The name is not one of [`Algorithm::ALL`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownAlgorithm;
+
+impl fmt::Display for UnknownAlgorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected one of")?;
+        for (i, algorithm) in Algorithm::ALL.iter().enumerate() {
+            write!(f, "{} `{algorithm}`", if i == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for UnknownAlgorithm {}
