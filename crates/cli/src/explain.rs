@@ -8,6 +8,7 @@ use tidegate::policy::Explanation;
 use tidegate::{Algorithm, Limit};
 
 use crate::flags::{self, Wrong};
+use crate::say;
 
 /// Say in plain words what a limit allows, and what it never lets through.
 #[derive(Args)]
@@ -30,12 +31,11 @@ impl Explain {
         let limit = flags::enforced_by(self.limit, self.algorithm)
             .map_err(|error| Wrong::new(format!("'{}' --algorithm {}: {error}", self.limit, self.algorithm)))?;
         let explanation = Explanation::of(limit);
-        if self.json {
-            anstream::println!("{:#}", to_json(&explanation, self.algorithm));
-        } else {
-            anstream::print!("{explanation}");
-        }
-        Ok(())
+        let text = match self.json {
+            true => format!("{:#}\n", to_json(&explanation, self.algorithm)),
+            false => explanation.to_string(),
+        };
+        say::answer(text.as_bytes())
     }
 }
 

@@ -1,7 +1,8 @@
 //! The `tidegate` program.
 //!
 //! It reads flags, puts the library's parts together, and says what happens: answers on standard output, everything
-//! else on standard error. Exit codes: 0 done, 1 it failed while running, 2 it was called wrongly.
+//! else on standard error. Exit codes: 0 done, 1 it failed while running, 2 it was called wrongly, 130 it was told to
+//! stop twice.
 
 #![forbid(unsafe_code)]
 
@@ -25,7 +26,7 @@ struct Program {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 failed while running, 2 called wrongly.
+Exit codes: 0 done, 1 failed while running, 2 called wrongly, 130 told to stop twice.
 Try it: `tidegate proxy --limit 3/min`, then `curl -i http://127.0.0.1:8080/` four times.";
 
 #[derive(Subcommand)]
@@ -58,34 +59,29 @@ impl Command {
         match self {
             Self::Proxy(proxy) => proxy.run(),
             Self::Explain(explain) => explain.run(),
-            Self::Completions { shell } => print(|out| {
-                clap_complete::generate(shell, &mut Program::command(), "tidegate", out);
-                Ok(())
-            }),
-            Self::Man => print(manual),
+            Self::Completions { shell } => completions(shell),
+            Self::Man => manual(),
         }
     }
 }
 
-/// Writes the pages of the program and of each command, one after the other.
-fn manual(out: &mut Vec<u8>) -> std::io::Result<()> {
-    let mut program = Program::command();
-    program.build();
-    clap_mangen::Man::new(program.clone()).render(out)?;
-    for command in program.get_subcommands().filter(|command| command.get_name() != "help") {
-        let name: &'static str = Box::leak(format!("tidegate-{}", command.get_name()).into_boxed_str());
-        clap_mangen::Man::new(command.clone().name(name)).render(out)?;
-    }
-    Ok(())
+fn completions(shell: Shell) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Program::command(), "tidegate", &mut script);
+    say::answer(&script)
 }
 
-/// Prints what `write` writes, at once: whoever reads it may stop early.
-fn print(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> anyhow::Result<()> {
-    use std::io::Write as _;
-    let mut text = Vec::new();
-    write(&mut text)?;
-    std::io::stdout().write_all(&text)?;
-    Ok(())
+/// Prints the pages of the program and of each command, one after the other.
+fn manual() -> anyhow::Result<()> {
+    let mut program = Program::command();
+    program.build();
+    let mut pages = Vec::new();
+    clap_mangen::Man::new(program.clone()).render(&mut pages)?;
+    for command in program.get_subcommands().filter(|command| command.get_name() != "help") {
+        let name: &'static str = Box::leak(format!("tidegate-{}", command.get_name()).into_boxed_str());
+        clap_mangen::Man::new(command.clone().name(name)).render(&mut pages)?;
+    }
+    say::answer(&pages)
 }
 
 /// Did the reader of our output go away, as `head` does? That is no failure.

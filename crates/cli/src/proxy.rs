@@ -30,7 +30,7 @@ const KEYS: usize = 1 << 20;
 #[derive(Args)]
 pub(crate) struct Proxy {
     /// Where clients connect.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = listen)]
     listen: SocketAddr,
 
     /// The API to protect, such as http://127.0.0.1:9000.
@@ -39,7 +39,13 @@ pub(crate) struct Proxy {
 
     /// A limit, such as '3/min', '60/min burst 10' or '10/15min'. Repeat it for several: a request is charged to all of
     /// them, or to none.
-    #[arg(long = "limit", value_name = "LIMIT", required = true, value_parser = flags::limit)]
+    #[arg(
+        long = "limit",
+        value_name = "LIMIT",
+        required = true,
+        value_parser = flags::limit,
+        allow_hyphen_values = true
+    )]
     limits: Vec<Limit>,
 
     /// Whose requests are counted together: client (its address), header:NAME, cookie:NAME, global, or several of
@@ -223,6 +229,10 @@ fn workers(text: &str) -> Result<NonZeroUsize, String> {
         Some(workers) if workers.get() <= 1_024 => Ok(workers),
         _ => Err("expected a whole number from 1 to 1024".to_owned()),
     }
+}
+
+fn listen(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| "expected an address with a port, such as 127.0.0.1:8080, or 0.0.0.0:8080 for everybody")
 }
 
 fn admin(text: &str) -> Result<AdminAddress, String> {

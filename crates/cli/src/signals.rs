@@ -1,41 +1,65 @@
 //! Being told to stop.
 
+use std::io;
 use std::thread;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tidegate_server::Drain;
 use tokio::runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::sleep;
 
 use crate::say;
 
 /// The exit code of a program that was interrupted twice, as shells have it: 128 and the number of the signal.
 const INTERRUPTED: i32 = 130;
+/// Signals so close to the first are the same one: a wrapper passes on what the whole group was sent already.
+const ECHO: Duration = Duration::from_millis(200);
 
 /// Starts the drain at the first SIGTERM or SIGINT; ends the program at the second.
 pub(crate) fn drain_on_signal(drain: &Drain) -> anyhow::Result<()> {
     let drain = drain.clone();
-    let runtime = runtime::Builder::new_current_thread().enable_io().build().context("cannot listen for signals")?;
-    let (mut terminate, mut interrupt) = {
-        let _inside = runtime.enter();
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)
-    };
-    let listen = move || {
-        runtime.block_on(async {
-            for is_second in [false, true] {
-                tokio::select! {
-                    _ = terminate.recv() => {}
-                    _ = interrupt.recv() => {}
-                }
-                if is_second {
-                    say::line("stopped at once; requests in flight were cut");
-                    std::process::exit(INTERRUPTED);
-                }
-                say::line("stopping: no new connections, requests in flight are finished; once more to stop at once");
-                drain.start();
-            }
-        });
-    };
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()
+        .context("cannot listen for signals")?;
+    let first = runtime.block_on(async { Told::new() })?;
+    let listen = move || runtime.block_on(drain_then_exit(first, &drain));
     thread::Builder::new().name("tidegate-signals".to_owned()).spawn(listen).context("cannot listen for signals")?;
     Ok(())
+}
+
+async fn drain_then_exit(mut first: Told, drain: &Drain) {
+    first.to_stop().await;
+    say::line("stopping: no new connections, requests in flight are finished; once more to stop at once");
+    drain.start();
+    sleep(ECHO).await;
+    // Whoever listens anew hears only what comes from now on.
+    match Told::new() {
+        Ok(mut second) => second.to_stop().await,
+        Err(error) => return say::warning(&format!("cannot listen for a second signal: {error}")),
+    }
+    say::line("stopped at once; requests in flight were cut");
+    std::process::exit(INTERRUPTED);
+}
+
+/// The signals that tell a program to stop.
+struct Told {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Told {
+    fn new() -> io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn to_stop(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }

@@ -95,7 +95,7 @@ fn sustained(f: &mut fmt::Formatter<'_>, quota: &Quota) -> fmt::Result {
     let about = if is_exact { "" } else { "about " };
     let each = Span(Duration::from_nanos(u64::try_from(each).unwrap_or(u64::MAX)));
     match quota.algorithm() {
-        Algorithm::TokenBucket => writeln!(f, ": one token comes back every {about}{each}"),
+        Algorithm::TokenBucket => writeln!(f, ": one token comes back {about}every {each}"),
         Algorithm::FixedWindow => writeln!(f, ", counted from one edge of the clock to the next"),
     }
 }
@@ -135,7 +135,7 @@ impl fmt::Display for Span {
         const UNITS: [(u64, &str); 5] = [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"), (0, "")];
         let (seconds, nanos) = (self.0.as_secs(), self.0.subsec_nanos());
         if seconds == 0 {
-            return write!(f, "{:?}", self.0);
+            return small(f, nanos);
         }
         if seconds < 60 {
             return write!(f, "{} s", Decimal(seconds, nanos));
@@ -151,7 +151,15 @@ impl fmt::Display for Span {
     }
 }
 
-/// Seconds with as many digits behind the point as are needed, at most three.
+/// Less than a second: `20 ms`, `16.666 ms`, `1.5 us`.
+fn small(f: &mut fmt::Formatter<'_>, nanos: u32) -> fmt::Result {
+    const UNITS: [(u32, &str); 3] = [(1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+    let (unit, name) = *UNITS.iter().find(|(unit, _)| nanos >= *unit).unwrap_or(&UNITS[2]);
+    let part = nanos % unit * (1_000_000_000 / unit);
+    write!(f, "{} {name}", Decimal(u64::from(nanos / unit), part))
+}
+
+/// A number with as many digits behind the point as are needed, at most three; the second field is in billionths.
 struct Decimal(u64, u32);
 
 impl fmt::Display for Decimal {
@@ -221,6 +229,8 @@ mod tests {
         assert_eq!(grouped, ["0", "999", "1,000", "123,456", "1,234,567"]);
         let spans =
             [1_500, 100_000, 60_000, 90_000_000, 3_600_000, 20].map(|ms| Span(Duration::from_millis(ms)).to_string());
-        assert_eq!(spans, ["1.5 s", "1 min 40 s", "1 min", "1 d 1 h", "1 h", "20ms"]);
+        assert_eq!(spans, ["1.5 s", "1 min 40 s", "1 min", "1 d 1 h", "1 h", "20 ms"]);
+        let small = [16_666_666, 999_999_999, 1_500, 1, 0].map(|ns| Span(Duration::from_nanos(ns)).to_string());
+        assert_eq!(small, ["16.666 ms", "999.999 ms", "1.5 us", "1 ns", "0 ns"]);
     }
 }
