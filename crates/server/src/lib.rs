@@ -27,6 +27,7 @@ mod joke;
 mod listen;
 mod metrics;
 mod passed_on;
+mod patience;
 mod pool;
 mod problem;
 mod progress;

@@ -2,15 +2,16 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::future::{Future, ready};
+use std::future::{self, Future};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use http::{Request, Response, StatusCode, Version};
 use http_body::Body;
 use hyper::body::Incoming;
+use pin_project_lite::pin_project;
 use tidegate_core::Time;
 use tidegate_policy::Client;
 use tower_service::Service;
@@ -18,7 +19,7 @@ use tower_service::Service;
 use crate::failure::Failure;
 use crate::forward::{self, Refusal};
 use crate::problem::problem;
-use crate::route::Route;
+use crate::route::{Outcome, Route};
 use crate::upload::Upload;
 use crate::{Bounds, Peer, ProxyBody, Trust, Upstream, UpstreamMetrics};
 
@@ -59,7 +60,7 @@ impl fmt::Debug for ProxySetup {
 pub struct Proxy(Arc<Inner>);
 
 struct Inner {
-    route: Route,
+    route: Arc<Route>,
     target_bytes_max: usize,
     stall_timeout: Duration,
     trust: Trust,
@@ -78,7 +79,7 @@ impl Proxy {
     #[must_use]
     pub fn new(setup: ProxySetup) -> Self {
         Self(Arc::new(Inner {
-            route: Route::new(setup.upstream, &setup.bounds),
+            route: Arc::new(Route::new(setup.upstream, &setup.bounds)),
             target_bytes_max: setup.bounds.target_bytes_max,
             stall_timeout: setup.bounds.upstream.stall_timeout,
             trust: setup.trust,
@@ -105,11 +106,8 @@ impl Inner {
         Ok(Request::from_parts(parts, body))
     }
 
-    async fn pass_on(&self, request: Request<Incoming>) -> Response<ProxyBody> {
-        let (parts, body) = request.into_parts();
-        let (upload, pace) = Upload::new(body);
-        let sent_at = (self.clock)();
-        match self.route.send(Request::from_parts(parts, upload), pace).await {
+    fn answer(&self, outcome: Outcome, sent_at: Time) -> Response<ProxyBody> {
+        match outcome {
             Ok((answer, _)) if answer.status().is_informational() => self.unanswered(&Failure::Malformed),
             Ok((answer, lease)) => {
                 self.metrics.answered(answer.status(), (self.clock)().since(sent_at));
@@ -143,10 +141,33 @@ impl Service<Request<Incoming>> for Proxy {
     fn call(&mut self, request: Request<Incoming>) -> Answer {
         match self.0.admit(request) {
             Ok(request) => {
-                let inner = Arc::clone(&self.0);
-                Box::pin(async move { Ok(inner.pass_on(request).await) })
+                let (parts, body) = request.into_parts();
+                let (upload, pace) = Upload::new(body);
+                let sent_at = (self.0.clock)();
+                let exchange = self.0.route.send(Request::from_parts(parts, upload), pace);
+                Box::pin(Passage { exchange, proxy: Arc::clone(&self.0), sent_at })
             }
-            Err(refusal) => Box::pin(ready(Ok(problem(refusal.status, refusal.detail)))),
+            Err(refusal) => Box::pin(future::ready(Ok(problem(refusal.status, refusal.detail)))),
         }
+    }
+}
+
+pin_project! {
+    /// A request that is passed on, up to the answer.
+    struct Passage<E> {
+        #[pin]
+        exchange: E,
+        proxy: Arc<Inner>,
+        sent_at: Time,
+    }
+}
+
+impl<E: Future<Output = Outcome>> Future for Passage<E> {
+    type Output = Result<Response<ProxyBody>, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let outcome = ready!(this.exchange.poll(cx));
+        Poll::Ready(Ok(this.proxy.answer(outcome, *this.sent_at)))
     }
 }

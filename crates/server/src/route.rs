@@ -4,20 +4,25 @@
 //! idempotent (RFC 9110, section 9.2.2) and a connection that had been idle was closed under it (RFC 9112, section
 //! 9.3.1).
 
+use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use http::uri::Authority;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
-use hyper::client::conn::http1;
+use hyper::client::conn::{TrySendError, http1};
 use hyper_util::rt::TokioIo;
+use pin_project_lite::pin_project;
 use tokio::net::{TcpStream, lookup_host};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::failure::Failure;
+use crate::patience::Patient;
 use crate::pool::{Lease, Pool, Wire};
 use crate::upload::{Pace, Upload};
 use crate::{Bounds, Upstream, UpstreamBounds};
@@ -32,13 +37,6 @@ pub(crate) struct Route {
     pool: Arc<Pool>,
 }
 
-/// A request that was sent and has no answer.
-struct Unanswered {
-    failure: Failure,
-    /// The request, where it can be sent again.
-    again: Option<Request<Upload>>,
-}
-
 impl Route {
     pub(crate) fn new(upstream: Upstream, bounds: &Bounds) -> Self {
         let mut http = http1::Builder::new();
@@ -49,61 +47,35 @@ impl Route {
         Self { upstream, bounds: bounds.upstream.clone(), client_stall: bounds.stall_timeout, http, pool }
     }
 
-    /// Sends `request`, whose body comes at `pace`, and waits for the header section of the answer.
-    pub(crate) async fn send(
-        &self,
+    /// Sends `request`, whose body comes at `pace`; the answer's header section is what comes of it.
+    pub(crate) fn send(
+        self: &Arc<Self>,
         request: Request<Upload>,
         pace: Option<Arc<Pace>>,
-    ) -> Result<(Response<Incoming>, Lease), Failure> {
-        let mut request = request;
-        if let Some(mut lease) = self.pool.take() {
-            let copy = copy(&request);
-            match self.answer(&mut lease, request, pace.as_deref()).await {
-                Ok(answer) => return Ok((answer, lease)),
-                Err(Unanswered { failure, again }) => match again.or(copy) {
-                    Some(again) if matches!(failure, Failure::Closed) => request = again,
-                    _ => return Err(failure),
-                },
+    ) -> Exchange<impl Future<Output = Tried> + Send + use<>> {
+        let route = Arc::clone(self);
+        let way = match self.pool.take() {
+            Some(mut lease) => {
+                let copy = copy(&request).map(Box::new);
+                let answer = self.patient(lease.sender().try_send_request(request), pace.clone());
+                Way::Reused { answer, lease: Some(lease), copy }
             }
-        }
-        let mut lease = self.connect().await?;
-        match self.answer(&mut lease, request, pace.as_deref()).await {
-            Ok(answer) => Ok((answer, lease)),
-            Err(unanswered) => Err(unanswered.failure),
-        }
-    }
-
-    async fn answer(
-        &self,
-        lease: &mut Lease,
-        request: Request<Upload>,
-        pace: Option<&Pace>,
-    ) -> Result<Response<Incoming>, Unanswered> {
-        let answer = async {
-            lease.sender().try_send_request(request).await.map_err(|mut error| {
-                let again = error.take_message();
-                Unanswered { failure: Failure::of(error.error()), again }
-            })
+            None => Way::fresh(&route, request, pace.clone()),
         };
-        let patience = self.patience(pace);
-        tokio::select! {
-            biased;
-            answer = answer => answer,
-            failure = patience => Err(Unanswered { failure, again: None }),
-        }
+        Exchange { route, pace, way }
     }
 
-    /// Ends when the answer is overdue.
-    async fn patience(&self, pace: Option<&Pace>) -> Failure {
-        loop {
-            let frames = pace.map(Pace::frames);
-            let clients_turn = pace.is_some_and(Pace::waits_for_client);
-            sleep(if clients_turn { self.client_stall } else { self.bounds.answer_timeout }).await;
-            match pace {
-                Some(pace) if frames != Some(pace.frames()) => {}
-                Some(pace) if pace.waits_for_client() => return Failure::ClientStalled,
-                _ => return Failure::Silent,
-            }
+    fn patient<F>(&self, answer: F, pace: Option<Arc<Pace>>) -> Patient<F> {
+        Patient::new(answer, pace, self.bounds.answer_timeout, self.client_stall)
+    }
+
+    /// Sends `request` on a connection of its own.
+    async fn send_fresh(&self, request: Request<Upload>, pace: Option<Arc<Pace>>) -> Outcome {
+        let mut lease = self.connect().await?;
+        let sent = lease.sender().try_send_request(request);
+        match self.patient(sent, pace).await? {
+            Ok(answer) => Ok((answer, lease)),
+            Err(error) => Err(Failure::of(error.error())),
         }
     }
 
@@ -132,6 +104,66 @@ async fn open(authority: &Authority) -> io::Result<TcpStream> {
         }
     }
     Err(failed)
+}
+
+/// A connection's answer to a request, or the request itself if it never left.
+type Tried = Result<Response<Incoming>, TrySendError<Request<Upload>>>;
+
+/// What comes of an exchange.
+pub(crate) type Outcome = Result<(Response<Incoming>, Lease), Failure>;
+
+pin_project! {
+    /// A request on its way. It is a future of few bytes, since each request makes one.
+    pub(crate) struct Exchange<F> {
+        route: Arc<Route>,
+        pace: Option<Arc<Pace>>,
+        #[pin]
+        way: Way<F>,
+    }
+}
+
+pin_project! {
+    #[project = WayView]
+    enum Way<F> {
+        /// On a connection that had been idle.
+        Reused { #[pin] answer: Patient<F>, lease: Option<Lease>, copy: Option<Box<Request<Upload>>> },
+        /// On a new one.
+        Fresh { outcome: Pin<Box<dyn Future<Output = Outcome> + Send>> },
+    }
+}
+
+impl<F> Way<F> {
+    fn fresh(route: &Arc<Route>, request: Request<Upload>, pace: Option<Arc<Pace>>) -> Self {
+        let route = Arc::clone(route);
+        Self::Fresh { outcome: Box::pin(async move { route.send_fresh(request, pace).await }) }
+    }
+}
+
+impl<F: Future<Output = Tried>> Future for Exchange<F> {
+    type Output = Outcome;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        let mut this = self.project();
+        let again = match this.way.as_mut().project() {
+            WayView::Fresh { outcome } => return outcome.as_mut().poll(cx),
+            WayView::Reused { answer, lease, copy } => match ready!(answer.poll(cx))? {
+                // It is there until the exchange has ended.
+                Ok(answer) => return Poll::Ready(lease.take().map(|lease| (answer, lease)).ok_or(Failure::Closed)),
+                Err(mut error) => {
+                    let failure = Failure::of(error.error());
+                    match error.take_message().or_else(|| copy.take().map(|copy| *copy)) {
+                        Some(again) if matches!(failure, Failure::Closed) => again,
+                        _ => return Poll::Ready(Err(failure)),
+                    }
+                }
+            },
+        };
+        this.way.set(Way::fresh(this.route, again, this.pace.clone()));
+        match this.way.project() {
+            WayView::Fresh { outcome } => outcome.as_mut().poll(cx),
+            WayView::Reused { .. } => Poll::Ready(Err(Failure::Closed)),
+        }
+    }
 }
 
 /// The same request again, if sending it twice does no harm.
