@@ -1,0 +1,221 @@
+//! The client that loads each contestant: the same bytes, the same keys, the same order.
+//!
+//! It is one thread, and cheap, so that it is not what is measured. The closed loop keeps every connection busy and
+//! tells what a server manages. The open loop sends at planned times whatever comes back, and counts a latency from the
+//! planned time, so that a server which stalls is charged for all that had to wait (no coordinated omission).
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// Callers that are told apart by their `x-api-key`.
+pub(crate) const KEYS: u32 = 100_000;
+/// Connections that are kept open.
+pub(crate) const CONNECTIONS: usize = 64;
+
+/// The longest answer that is understood, in bytes.
+const ANSWER_BYTES_MAX: usize = 4096;
+/// Nothing takes this long, unless the server is gone.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Whose key is random has this number to start from, so that each run sends the same.
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+const HEAD: &[u8] = b"GET / HTTP/1.1\r\nHost: api.example\r\nX-Api-Key: key-00000000\r\n\r\n";
+/// Where the last digit of the key stands in it.
+const LAST_DIGIT: usize = HEAD.len() - 5;
+
+/// What came of a load.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) allowed: u64,
+    pub(crate) denied: u64,
+    pub(crate) span: Duration,
+}
+
+impl Tally {
+    pub(crate) fn requests(&self) -> u64 {
+        self.allowed + self.denied
+    }
+
+    pub(crate) fn per_second(&self) -> f64 {
+        self.requests() as f64 / self.span.as_secs_f64()
+    }
+
+    pub(crate) fn denied_share(&self) -> f64 {
+        self.denied as f64 / self.requests() as f64
+    }
+
+    fn count(&mut self, status: u16) -> io::Result<()> {
+        match status {
+            200 => self.allowed += 1,
+            429 => self.denied += 1,
+            _ => return Err(io::Error::other(format!("answered with {status}"))),
+        }
+        Ok(())
+    }
+}
+
+/// Which caller sends the next request.
+#[derive(Clone, Copy)]
+pub(crate) enum Callers {
+    /// Each once, in their order.
+    InTurn(u32),
+    /// Any of them.
+    Random(u64),
+}
+
+impl Callers {
+    pub(crate) fn random() -> Self {
+        Self::Random(SEED)
+    }
+
+    fn next(&mut self) -> u32 {
+        match self {
+            Self::InTurn(next) => {
+                *next += 1;
+                *next - 1
+            }
+            Self::Random(state) => {
+                // xorshift64, and the upper half of it scaled.
+                *state ^= *state << 13;
+                *state ^= *state >> 7;
+                *state ^= *state << 17;
+                ((*state >> 32) * u64::from(KEYS) >> 32) as u32
+            }
+        }
+    }
+}
+
+/// Keeps all connections busy until `is_over` says so, asked with the requests so far and the time since the start.
+pub(crate) fn closed_loop(
+    server: SocketAddr,
+    mut callers: Callers,
+    is_over: impl Fn(u64, Duration) -> bool,
+) -> io::Result<Tally> {
+    let mut connections = connect(server, false)?;
+    let mut tally = Tally::default();
+    let start = Instant::now();
+    for connection in &mut connections {
+        connection.send(callers.next())?;
+    }
+    while !is_over(tally.requests(), start.elapsed()) {
+        // Each is answered about as often as the others, so that waiting for them in turn keeps all of them busy.
+        for connection in &mut connections {
+            tally.count(connection.wait()?)?;
+            connection.send(callers.next())?;
+        }
+    }
+    for connection in &mut connections {
+        tally.count(connection.wait()?)?;
+    }
+    tally.span = start.elapsed();
+    Ok(tally)
+}
+
+/// Sends `per_second` requests for `span`, evenly spaced; gives the latencies, sorted.
+pub(crate) fn open_loop(server: SocketAddr, per_second: f64, span: Duration) -> io::Result<Vec<Duration>> {
+    let mut free = connect(server, true)?;
+    let mut callers = Callers::random();
+    let planned_count = (per_second * span.as_secs_f64()) as u64;
+    let planned = |i: u64| Duration::from_secs_f64(i as f64 / per_second);
+    let (mut latencies, mut busy, mut sent) = (Vec::new(), Vec::<(Duration, Connection)>::new(), 0);
+    let start = Instant::now();
+    while (latencies.len() as u64) < planned_count {
+        if sent < planned_count && planned(sent) <= start.elapsed() {
+            // With no connection free it waits, and its latency grows.
+            if let Some(mut connection) = free.pop() {
+                connection.send(callers.next())?;
+                busy.push((planned(sent), connection));
+                sent += 1;
+            }
+        }
+        let mut place = 0;
+        while let Some((planned_at, connection)) = busy.get_mut(place) {
+            match connection.poll()? {
+                Some(200) => {
+                    latencies.push(start.elapsed() - *planned_at);
+                    free.push(busy.swap_remove(place).1);
+                }
+                Some(status) => return Err(io::Error::other(format!("answered with {status}"))),
+                None => place += 1,
+            }
+        }
+        if start.elapsed() > span + PATIENCE {
+            return Err(ErrorKind::TimedOut.into());
+        }
+    }
+    latencies.sort_unstable();
+    Ok(latencies)
+}
+
+fn connect(server: SocketAddr, nonblocking: bool) -> io::Result<Vec<Connection>> {
+    (0..CONNECTIONS).map(|_| Connection::open(server, nonblocking)).collect()
+}
+
+/// A connection with at most one request under way.
+struct Connection {
+    socket: TcpStream,
+    request: Vec<u8>,
+    answer: Vec<u8>,
+    read: usize,
+}
+
+impl Connection {
+    fn open(server: SocketAddr, nonblocking: bool) -> io::Result<Self> {
+        let socket = TcpStream::connect(server)?;
+        socket.set_nodelay(true)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.set_nonblocking(nonblocking)?;
+        Ok(Self { socket, request: HEAD.to_vec(), answer: vec![0; ANSWER_BYTES_MAX], read: 0 })
+    }
+
+    fn send(&mut self, caller: u32) -> io::Result<()> {
+        let (mut rest, mut at) = (caller, LAST_DIGIT);
+        for _ in 0..8 {
+            self.request[at] = b'0' + (rest % 10) as u8;
+            (rest, at) = (rest / 10, at - 1);
+        }
+        // It is far smaller than a socket's buffer, so it goes out whole.
+        self.socket.write_all(&self.request)
+    }
+
+    /// Waits for the answer; gives its status.
+    fn wait(&mut self) -> io::Result<u16> {
+        loop {
+            if let Some(status) = self.poll()? {
+                return Ok(status);
+            }
+        }
+    }
+
+    /// Reads once. The status, if the answer is complete.
+    fn poll(&mut self) -> io::Result<Option<u16>> {
+        match self.socket.read(&mut self.answer[self.read..]) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(read) => self.read += read,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let status = status_if_complete(&self.answer[..self.read])?;
+        if status.is_some() {
+            self.read = 0;
+        }
+        Ok(status)
+    }
+}
+
+fn status_if_complete(answer: &[u8]) -> io::Result<Option<u16>> {
+    let Some(head) = answer.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(None) };
+    let body = answer.len() - head - 4;
+    let text = str::from_utf8(&answer[..head]).map_err(io::Error::other)?;
+    let mut lines = text.split("\r\n");
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok());
+    let length = lines.find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+    });
+    match (status, length) {
+        (Some(status), Some(length)) => Ok((length == body).then_some(status)),
+        _ => Err(io::Error::other(format!("not an answer with a length: {text}"))),
+    }
+}
