@@ -80,7 +80,7 @@ impl Callers {
                 *state ^= *state << 13;
                 *state ^= *state >> 7;
                 *state ^= *state << 17;
-                ((*state >> 32) * u64::from(KEYS) >> 32) as u32
+                (((*state >> 32) * u64::from(KEYS)) >> 32) as u32
             }
         }
     }

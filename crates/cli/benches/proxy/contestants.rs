@@ -130,8 +130,7 @@ pub(crate) fn haproxy_limiting(folder: &Folder, upstream: SocketAddr, strictness
                  http-request deny deny_status 429 if {{ sc_http_req_rate(0) gt {allowed} }}
                  default_backend upstream
              backend upstream
-                 server one {upstream}
-            "
+                 server one {upstream}\n"
         ),
     )?;
     let mut command = Command::new(HAPROXY);

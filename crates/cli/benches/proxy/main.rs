@@ -24,7 +24,7 @@ use process::{Server, version};
 const ROUNDS: usize = 11;
 const ROUND: Duration = Duration::from_millis(1_200);
 /// Rounds at half load.
-const OPEN_ROUNDS: usize = 15;
+const OPEN_ROUNDS: usize = 11;
 const OPEN_ROUND: Duration = Duration::from_millis(1_500);
 /// A load in which less than this share is denied, or allowed, is not the load that is meant.
 const SHARE_MIN: f64 = 0.9;

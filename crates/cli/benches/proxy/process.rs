@@ -100,7 +100,8 @@ pub(crate) fn free_address() -> io::Result<SocketAddr> {
 /// The version that a program tells of itself, if it is installed.
 pub(crate) fn version(program: impl AsRef<OsStr>, argument: &str) -> Option<String> {
     let output = Command::new(program).arg(argument).output().ok()?;
-    let text = String::from_utf8_lossy(if output.stdout.is_empty() { &output.stderr } else { &output.stdout }).into_owned();
+    let text =
+        String::from_utf8_lossy(if output.stdout.is_empty() { &output.stderr } else { &output.stdout }).into_owned();
     let is_number = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
     text.split([' ', '/', '-', '\n']).find(is_number).map(str::to_owned)
 }
