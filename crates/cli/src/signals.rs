@@ -25,20 +25,20 @@ pub(crate) fn drain_on_signal(drain: &Drain) -> anyhow::Result<()> {
         .enable_time()
         .build()
         .context("cannot listen for signals")?;
-    let first = runtime.block_on(async { Told::new() })?;
+    let first = runtime.block_on(async { StopSignals::new() })?;
     let listen = move || runtime.block_on(drain_then_exit(first, &drain));
     thread::Builder::new().name("tidegate-signals".to_owned()).spawn(listen).context("cannot listen for signals")?;
     Ok(())
 }
 
-async fn drain_then_exit(mut first: Told, drain: &Drain) {
-    first.to_stop().await;
+async fn drain_then_exit(mut first: StopSignals, drain: &Drain) {
+    first.next().await;
     say::line("stopping: no new connections, requests in flight are finished; once more to stop at once");
     drain.start();
     sleep(ECHO).await;
     // Whoever listens anew hears only what comes from now on.
-    match Told::new() {
-        Ok(mut second) => second.to_stop().await,
+    match StopSignals::new() {
+        Ok(mut second) => second.next().await,
         Err(error) => return say::warning(&format!("cannot listen for a second signal: {error}")),
     }
     say::line("stopped at once; requests in flight were cut");
@@ -46,17 +46,17 @@ async fn drain_then_exit(mut first: Told, drain: &Drain) {
 }
 
 /// The signals that tell a program to stop.
-struct Told {
+struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-impl Told {
+impl StopSignals {
     fn new() -> io::Result<Self> {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    async fn to_stop(&mut self) {
+    async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

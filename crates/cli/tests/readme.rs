@@ -1,0 +1,113 @@
+//! What README.md says is so: its commands are understood, and what it shows is what the program prints.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+
+use support::http::get;
+use support::program::{Proxy, run};
+
+/// The ways in which the README calls the program.
+const CALLS: [&str; 2] = ["tidegate ", "cargo run --release -- "];
+
+/// A block between fences: what stands behind the first fence, and the lines.
+struct Block {
+    language: String,
+    lines: Vec<String>,
+}
+
+fn blocks() -> Vec<Block> {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join("..").join("README.md");
+    let readme = fs::read_to_string(&readme).unwrap_or_else(|error| panic!("{}: {error}", readme.display()));
+    let mut blocks = Vec::new();
+    let mut lines = readme.lines();
+    while let Some(fence) = lines.next() {
+        if let Some(language) = fence.strip_prefix("```") {
+            let lines = lines.by_ref().take_while(|line| *line != "```").map(str::to_owned).collect();
+            blocks.push(Block { language: language.to_owned(), lines });
+        }
+    }
+    blocks
+}
+
+/// Each call of the program in a console block: its arguments, and the lines that are shown below it.
+fn calls() -> Vec<(Vec<String>, Vec<String>)> {
+    let mut calls = Vec::new();
+    for block in blocks().into_iter().filter(|block| block.language == "console") {
+        let mut lines = block.lines.into_iter().peekable();
+        while let Some(line) = lines.next() {
+            let shown = std::iter::from_fn(|| lines.next_if(|line| !line.starts_with("$ "))).collect();
+            let command = line.strip_prefix("$ ").unwrap_or_else(|| panic!("no command: {line}"));
+            if let Some(arguments) = CALLS.iter().find_map(|call| command.strip_prefix(call)) {
+                calls.push((words(arguments), shown));
+            }
+        }
+    }
+    calls
+}
+
+/// The words of a command line as a shell splits them, where it has single quotes and nothing else to look out for.
+fn words(line: &str) -> Vec<String> {
+    assert!(!line.contains(['"', '\\', '|', '>', '&', '#']), "read it as a shell does: {line}");
+    let mut words = vec![];
+    for (i, part) in line.split('\'').enumerate() {
+        match i % 2 {
+            0 => words.extend(part.split_whitespace().map(str::to_owned)),
+            _ => words.push(part.to_owned()),
+        }
+    }
+    words
+}
+
+#[test]
+fn each_proxy_that_it_starts_would_start() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    let proxies = calls().into_iter().map(|(arguments, _)| arguments).filter(|arguments| arguments[0] == "proxy");
+    let mut count = 0;
+    for arguments in proxies {
+        // A port that is taken is what it finds last, when it has understood everything else.
+        let own = ["--listen", &taken, "--admin", "off"].map(str::to_owned);
+        let tried = run(&[arguments.clone(), own.to_vec()].concat());
+        assert_eq!(tried.code, Some(1), "{arguments:?}: {}", tried.err);
+        assert!(tried.err.contains("cannot listen on"), "{arguments:?}: {}", tried.err);
+        count += 1;
+    }
+    assert!(count >= 2, "the README starts a proxy");
+}
+
+#[test]
+fn what_other_commands_print_is_what_it_shows() {
+    let mut count = 0;
+    for (arguments, shown) in calls().into_iter().filter(|(arguments, _)| arguments[0] != "proxy") {
+        let tried = run(&arguments);
+        assert_eq!(tried.code, Some(0), "{arguments:?}: {}", tried.err);
+        assert_eq!(tried.out.lines().collect::<Vec<_>>(), shown, "{arguments:?}");
+        count += 1;
+    }
+    assert!(count >= 1, "the README explains a limit");
+}
+
+#[test]
+fn the_fourth_answer_is_the_one_that_it_shows() {
+    let block = blocks().into_iter().find(|block| block.language == "http").unwrap();
+    let [head, body] =
+        [block.lines.split(|line| line.is_empty()).next(), block.lines.split(|line| line.is_empty()).nth(1)];
+    let proxy = Proxy::start(&["--limit", "3/min"]);
+    (0..3).for_each(|_| assert_eq!(get(proxy.address, "/").status, 200));
+    let denied = get(proxy.address, "/");
+    // A second may have begun since the first request.
+    let as_shown = |text: &str| text.replace("t=19", "t=20").replace("in 19 seconds", "in 20 seconds");
+    for line in &head.unwrap()[1..] {
+        let (name, value) = line.split_once(": ").unwrap();
+        let is_wait = name == "retry-after" && denied.field(name) == Some("19");
+        assert!(is_wait || denied.field(name).map(as_shown).as_deref() == Some(value), "{line}: {denied:?}");
+    }
+    assert_eq!(head.unwrap()[0], format!("HTTP/1.1 {} Too Many Requests", denied.status));
+    let shown: String = body.unwrap().iter().map(|line| line.trim_start()).collect();
+    assert_eq!(as_shown(denied.text().trim_end()), shown);
+}
