@@ -10,7 +10,7 @@
 
 use tidegate_core::{State, Time};
 
-use crate::head::Head;
+use crate::head::{Flag, Head};
 use crate::sync::{AtomicU64, Ordering};
 
 /// Slots in a group.
@@ -20,6 +20,11 @@ const HEAD: usize = 0;
 const FINGERPRINTS: usize = 1;
 const STATES: usize = FINGERPRINTS + SLOTS;
 const DEFICIT_BITS: u32 = State::DEFICIT_END.trailing_zeros();
+
+/// Raised in a head: keys whose home this is may sit elsewhere.
+pub(crate) const KEYS_AWAY: Flag = Flag::FIRST;
+/// Raised in a head: keys whose home this is may have been charged to a pool.
+pub(crate) const KEYS_POOLED: Flag = Flag::SECOND;
 
 pub(crate) struct Groups {
     words: Box<[AtomicU64]>,
@@ -52,16 +57,18 @@ impl Groups {
         self.words.len() * size_of::<u64>()
     }
 
+    /// # Panics
+    /// There are not so many groups.
     #[inline]
     pub(crate) fn group(&self, place: usize) -> Group<'_> {
-        let start = self.first + place * WORDS;
-        Group(&self.words[start..start + WORDS])
+        let (group, _) = self.words[self.first + place * WORDS..].split_first_chunk().expect("a group is whole");
+        Group(group)
     }
 }
 
 /// One group, or what another thread left of it: everything read outside of its lock may be torn.
 #[derive(Clone, Copy)]
-pub(crate) struct Group<'a>(&'a [AtomicU64]);
+pub(crate) struct Group<'a>(&'a [AtomicU64; WORDS]);
 
 /// What a slot holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +92,9 @@ impl<'a> Group<'a> {
 
     #[inline]
     pub(crate) fn position(self, fingerprint: u64) -> Option<usize> {
-        (0..SLOTS).find(|i| self.word(FINGERPRINTS + i) == fingerprint)
+        // All five are compared and none is branched on: which one it is cannot be predicted.
+        let equal = (0..SLOTS).fold(0, |bits, i| bits | u32::from(self.word(FINGERPRINTS + i) == fingerprint) << i);
+        (equal != 0).then(|| equal.trailing_zeros() as usize)
     }
 
     #[inline]

@@ -11,11 +11,20 @@
 use crate::sync::{AtomicU64, Backoff, Ordering, fence, may_switch};
 
 const LOCKED: u64 = 1;
-const FLAG: u64 = 2;
 /// What the version counts in.
-const STEP: u64 = 4;
+const STEP: u64 = 8;
 
-/// The guard of a group of words. Its flag belongs to whoever uses it, and is guarded as well.
+/// A bit of the head that belongs to whoever uses it, and is guarded like the words.
+#[derive(Clone, Copy)]
+pub(crate) struct Flag(u64);
+
+impl Flag {
+    pub(crate) const FIRST: Self = Self(2);
+    pub(crate) const SECOND: Self = Self(4);
+}
+
+/// The guard of a group of words.
+#[derive(Clone, Copy)]
 pub(crate) struct Head<'a>(pub(crate) &'a AtomicU64);
 
 /// The version of a head that was not locked.
@@ -23,15 +32,16 @@ pub(crate) struct Head<'a>(pub(crate) &'a AtomicU64);
 pub(crate) struct Version(u64);
 
 impl Version {
-    pub(crate) fn flag(self) -> bool {
-        self.0 & FLAG != 0
+    #[inline]
+    pub(crate) fn has(self, flag: Flag) -> bool {
+        self.0 & flag.0 != 0
     }
 }
 
 impl<'a> Head<'a> {
     /// The version under which the words can be read.
     #[inline]
-    pub(crate) fn read(&self) -> Version {
+    pub(crate) fn read(self) -> Version {
         let mut backoff = Backoff::default();
         loop {
             may_switch();
@@ -46,7 +56,7 @@ impl<'a> Head<'a> {
 
     /// Have the words that were read since `version` all been true at once?
     #[inline]
-    pub(crate) fn still(&self, version: Version) -> bool {
+    pub(crate) fn still(self, version: Version) -> bool {
         fence(Ordering::Acquire);
         may_switch();
         self.0.load(Ordering::Relaxed) == version.0
@@ -54,7 +64,7 @@ impl<'a> Head<'a> {
 
     /// The right to write, if nothing has changed since `version`.
     #[inline]
-    pub(crate) fn lock_from(&self, version: Version) -> Option<Lock<'a>> {
+    pub(crate) fn lock_from(self, version: Version) -> Option<Lock<'a>> {
         let locked = version.0 | LOCKED;
         may_switch();
         self.0.compare_exchange(version.0, locked, Ordering::Acquire, Ordering::Relaxed).ok()?;
@@ -64,7 +74,7 @@ impl<'a> Head<'a> {
     }
 
     /// The right to write, as soon as nobody else has it.
-    pub(crate) fn lock(&self) -> Lock<'a> {
+    pub(crate) fn lock(self) -> Lock<'a> {
         let mut backoff = Backoff::default();
         loop {
             if let Some(lock) = self.lock_from(self.read()) {
@@ -82,13 +92,18 @@ pub(crate) struct Lock<'a> {
 }
 
 impl Lock<'_> {
-    pub(crate) fn flag(&self) -> bool {
-        self.version.flag()
+    pub(crate) fn has(&self, flag: Flag) -> bool {
+        self.version.has(flag)
     }
 
-    /// Sets the flag to what it shall be after the lock.
-    pub(crate) fn set_flag(&mut self, flag: bool) {
-        self.version.0 = if flag { self.version.0 | FLAG } else { self.version.0 & !FLAG };
+    /// Raises a flag from when the lock is given back.
+    pub(crate) fn raise(&mut self, flag: Flag) {
+        self.version.0 |= flag.0;
+    }
+
+    /// Lowers a flag from when the lock is given back.
+    pub(crate) fn lower(&mut self, flag: Flag) {
+        self.version.0 &= !flag.0;
     }
 }
 

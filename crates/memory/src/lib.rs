@@ -8,11 +8,12 @@
 //! is forgotten by giving its slot to whoever needs one; the memory of a table is reserved once and never grows, moves
 //! or is swept.
 //!
-//! Read `head` first (how a word guards its neighbours), then `bucket`, `groups` and `table`, and `seats` for what
-//! happens when there is no room.
+//! Read `head` first (how a word guards its neighbours), then `bucket`, `groups`, `table` and `attempt`, and
+//! `seats` for what happens when a key's home has no room.
 
 #![forbid(unsafe_code)]
 
+mod attempt;
 mod bucket;
 mod fingerprint;
 mod groups;

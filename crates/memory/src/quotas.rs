@@ -69,10 +69,10 @@ impl Quotas {
 
     /// The quota of this number, if it is known to this thread already.
     #[inline]
-    pub(crate) fn quota(&self, number: u32) -> Option<Quota> {
+    pub(crate) fn quota(&self, number: u32) -> Option<&Quota> {
         let place = usize::try_from(number).ok()?.checked_sub(1)?;
         let (chunk, start) = chunk_of(place);
-        self.chunks.get(chunk)?.get()?.get(place - start)?.get().copied()
+        self.chunks.get(chunk)?.get()?.get(place - start)?.get()
     }
 
     /// The number of this quota, a new one if it has none.
@@ -93,7 +93,7 @@ impl Quotas {
             if number == 0 {
                 return Err(at);
             }
-            if self.quota(number).as_ref() == Some(quota) {
+            if self.quota(number) == Some(quota) {
                 return Ok(KnownQuota { quota: *quota, number });
             }
             at = (at + 1) % INDEX;
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(quotas.know(&quota(QUOTAS_MAX as u64 + 1)), Err(TooManyQuotas));
         for i in (1..=QUOTAS_MAX as u64).step_by(97) {
             assert_eq!(u64::from(quotas.know(&quota(i)).unwrap().number), i);
-            assert_eq!(quotas.quota(i as u32), Some(quota(i)));
+            assert_eq!(quotas.quota(i as u32), Some(&quota(i)));
         }
         assert_eq!(quotas.quota(0), None);
         assert_eq!(quotas.quota(QUOTAS_MAX as u32 + 1), None);

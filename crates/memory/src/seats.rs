@@ -11,11 +11,10 @@
 use tidegate_core::{AtBound, CHARGES_MAX, Charge, Cost, Decision, Held, Standing, State, Time, Verdict, decide_all};
 
 use crate::fingerprint::Fingerprint;
-use crate::groups::{Group, SLOTS, Slot};
+use crate::groups::{Group, KEYS_AWAY, KEYS_POOLED, SLOTS, Slot};
 use crate::head::Lock;
 use crate::pools::{Pool, PoolsLock};
-use crate::sync::{AtomicU64, Ordering};
-use crate::table::{PROBES, Table};
+use crate::table::{PROBES, Table, count};
 
 /// One charge, as the table sees it.
 #[derive(Clone, Copy)]
@@ -55,6 +54,15 @@ struct Place {
     slot: usize,
 }
 
+/// What the groups in which a key can sit have to offer.
+struct Room {
+    free: Option<Place>,
+    /// The bucket that is nearest to full, and when it will be; if none is free.
+    nearest: Option<(Time, Place)>,
+    /// Does another key of this home sit away from it, and owe something?
+    has_keys_away: bool,
+}
+
 /// The charge at this index needs the groups behind its home as well.
 struct NeedsProbing(usize);
 
@@ -70,9 +78,10 @@ impl Table {
         let mut probing = [false; CHARGES_MAX];
         loop {
             let round = match (asks.len(), probing.contains(&true)) {
-                (_, false) => self.round::<CHARGES_MAX>(asks, charges, &probing, decisions, now),
-                (1, true) => self.round::<PROBES>(asks, charges, &probing, decisions, now),
-                _ => self.round::<{ CHARGES_MAX * PROBES }>(asks, charges, &probing, decisions, now),
+                (1, false) => self.round::<1, 1>(asks, charges, &probing, decisions, now),
+                (1, true) => self.round::<1, PROBES>(asks, charges, &probing, decisions, now),
+                (_, false) => self.round::<CHARGES_MAX, CHARGES_MAX>(asks, charges, &probing, decisions, now),
+                _ => self.round::<CHARGES_MAX, { CHARGES_MAX * PROBES }>(asks, charges, &probing, decisions, now),
             };
             match round {
                 Ok(verdict) => return verdict,
@@ -82,7 +91,7 @@ impl Table {
         }
     }
 
-    fn round<const LOCKS: usize>(
+    fn round<const CHARGES: usize, const LOCKS: usize>(
         &self,
         asks: &[Ask],
         charges: &[Charge<'_>],
@@ -93,17 +102,17 @@ impl Table {
         let mut locks = Locks::<LOCKS>::take(self, asks, probing);
         let mut pools = charges.iter().any(|charge| charge.at_bound == AtBound::Pool).then(|| self.pools.lock());
         let now = self.start(asks, probing, now);
-        let seats = self.seat_all(asks, charges, probing, &mut locks, pools.as_ref(), now)?;
+        let seats: [Seat; CHARGES] = self.seat_all(asks, charges, probing, &mut locks, pools.as_ref(), now)?;
 
-        let names: [[u8; 8]; CHARGES_MAX] =
+        let names: [[u8; 8]; CHARGES] =
             std::array::from_fn(|i| asks.get(i).map_or(0, |ask| ask.fingerprint.as_u64()).to_ne_bytes());
-        let mut asked = [Charge { key: &[], ..charges[0] }; CHARGES_MAX];
-        let mut standings: [Standing; CHARGES_MAX] = [Ok(State::FULL); CHARGES_MAX];
+        let mut asked = [Charge { key: &[], ..charges[0] }; CHARGES];
+        let mut standings: [Standing; CHARGES] = [Ok(State::FULL); CHARGES];
         for (i, charge) in charges.iter().enumerate() {
             // All members of a pool are charged under one name, which no fingerprint has.
             let key = if matches!(seats[first_ask(asks, i)], Seat::Pool) { &[] } else { names[i].as_slice() };
             asked[i] = Charge { key, ..*charge };
-            standings[i] = self.standing(&seats[i], &asks[i], charge, pools.as_ref(), now);
+            standings[i] = self.standing(&seats[i], &asks[i], charge, &mut locks, pools.as_ref(), now);
         }
         let before = standings;
         let n = charges.len();
@@ -112,8 +121,15 @@ impl Table {
             if let (Ok(before), Ok(after)) = (before[i], standings[i]) {
                 self.write(&seats[i], &asks[i], &charges[i], before, after, &mut locks, &mut pools, now);
             }
-            if matches!(seats[i], Seat::None(_)) && !decisions[i].is_allowed() {
-                count(&self.counts.refused);
+            match seats[i] {
+                Seat::None(_) if !decisions[i].is_allowed() => count(&self.counts.refused),
+                Seat::Pool if verdict.allowed && decisions[i].is_allowed() && charges[i].cost > Cost::ZERO => {
+                    count(&self.counts.pooled);
+                    if let Some(home) = locks.of(asks[i].home) {
+                        home.raise(KEYS_POOLED);
+                    }
+                }
+                _ => {}
             }
         }
         Ok(verdict)
@@ -121,19 +137,17 @@ impl Table {
 
     /// The time of the decision: not before any bucket that a newcomer might have had was forgotten.
     fn start(&self, asks: &[Ask], probing: &[bool; CHARGES_MAX], now: Time) -> Time {
-        asks.iter()
-            .zip(probing)
-            .flat_map(|(ask, probing)| self.chain(ask.home, *probing))
-            .fold(now, |now, group| self.watermarks.start(group, now))
+        let chains = asks.iter().zip(probing).map(|(ask, probing)| self.chain(ask.home, *probing));
+        chains.fold(now, |now, chain| self.watermarks.start_among(chain, now))
     }
 
     /// The groups in which a key of this home is looked for.
-    fn chain(&self, home: usize, probing: bool) -> std::ops::Range<usize> {
+    pub(crate) fn chain(&self, home: usize, probing: bool) -> std::ops::Range<usize> {
         let length = if probing { PROBES } else { 1 };
         home..(home + length).min(self.groups.count())
     }
 
-    fn seat_all<const LOCKS: usize>(
+    fn seat_all<const CHARGES: usize, const LOCKS: usize>(
         &self,
         asks: &[Ask],
         charges: &[Charge<'_>],
@@ -141,8 +155,8 @@ impl Table {
         locks: &mut Locks<'_, LOCKS>,
         pools: Option<&PoolsLock<'_>>,
         now: Time,
-    ) -> Result<[Seat; CHARGES_MAX], NeedsProbing> {
-        let mut seats = [Seat::Shared; CHARGES_MAX];
+    ) -> Result<[Seat; CHARGES], NeedsProbing> {
+        let mut seats = [Seat::Shared; CHARGES];
         // Those who have a seat keep it, so that nobody else is offered it.
         for (i, ask) in asks.iter().enumerate() {
             if let (true, Some(place)) = (first_ask(asks, i) == i, self.find(ask, probing[i])) {
@@ -152,14 +166,13 @@ impl Table {
         for (i, ask) in asks.iter().enumerate() {
             if first_ask(asks, i) == i && matches!(seats[i], Seat::Shared) {
                 let taken = |place: Place| seats.iter().any(|seat| seat.place() == Some(place));
-                let may_sit_elsewhere = locks.of(ask.home).is_some_and(|lock| lock.flag());
-                if probing[i] {
-                    self.lower_flag(ask.home, locks, now);
-                    seats[i] = self.seat_new(ask, &charges[i], taken, pools, now);
-                } else {
-                    let free = (!may_sit_elsewhere).then(|| self.free_in(ask.home, &taken, now)).flatten();
-                    seats[i] = Seat::Free(free.ok_or(NeedsProbing(i))?);
-                }
+                seats[i] = match locks.of(ask.home) {
+                    Some(home) if !probing[i] && home.has(KEYS_AWAY) => return Err(NeedsProbing(i)),
+                    Some(home) => {
+                        self.seat_new(ask, &charges[i], home, probing[i], taken, pools, now).ok_or(NeedsProbing(i))?
+                    }
+                    None => Seat::Shared,
+                };
             }
         }
         Ok(seats)
@@ -172,65 +185,69 @@ impl Table {
         })
     }
 
-    fn free_in(&self, group: usize, taken: &impl Fn(Place) -> bool, now: Time) -> Option<Place> {
-        let places = (0..SLOTS).map(|slot| Place { group, slot });
-        let mut free = places.filter(|&place| !taken(place));
-        free.find(|place| self.is_free(&self.slot(*place), now))
-    }
-
-    /// A seat for a key that has none, after all groups of its chain were searched for it.
+    /// A seat for a key that has none, after its chain was searched for it; `None` if more groups must be probed.
+    #[expect(clippy::too_many_arguments, reason = "what one round holds, passed on as it is")]
     fn seat_new(
         &self,
         ask: &Ask,
         charge: &Charge<'_>,
+        home: &mut Lock<'_>,
+        probing: bool,
         taken: impl Fn(Place) -> bool,
         pools: Option<&PoolsLock<'_>>,
         now: Time,
-    ) -> Seat {
-        let chain = self.chain(ask.home, true);
-        if let Some(place) = chain.clone().find_map(|group| self.free_in(group, &taken, now)) {
-            return Seat::Free(place);
-        }
-        let all = chain.flat_map(|group| (0..SLOTS).map(move |slot| Place { group, slot }));
-        let nearest = all.filter(|&place| !taken(place)).min_by_key(|&place| self.full_at(&self.slot(place)));
-        let first_full = nearest.and_then(|place| self.full_at(&self.slot(place))).unwrap_or(now);
-        let held = Seat::None(Held(first_full.since(now)));
-        match (charge.at_bound, nearest, pools) {
-            (AtBound::Displace, Some(place), _) => Seat::Displacing(place),
-            (AtBound::Pool, _, Some(pools)) if pools.has_room_for(charge.limit) => Seat::Pool,
-            _ => held,
-        }
-    }
-
-    /// Takes the home's flag down if none of its keys sits elsewhere any more.
-    fn lower_flag<const LOCKS: usize>(&self, home: usize, locks: &mut Locks<'_, LOCKS>, now: Time) {
-        let is_away = |place: Place| {
-            let slot = self.slot(place);
-            self.home_of_slot(&slot) == home && !self.is_free(&slot, now)
-        };
-        let mut behind =
-            self.chain(home, true).skip(1).flat_map(|group| (0..SLOTS).map(move |slot| Place { group, slot }));
-        let Some(lock) = locks.of(home) else { return };
-        if lock.flag() && !behind.any(is_away) {
+    ) -> Option<Seat> {
+        let room = self.room(ask.home, probing, home.has(KEYS_AWAY), taken, now);
+        if home.has(KEYS_AWAY) && !room.has_keys_away {
             // Those that have refilled there are forgotten by this.
-            self.watermarks.raise(home, now);
-            lock.set_flag(false);
+            self.watermarks.raise(ask.home, now);
+            home.lower(KEYS_AWAY);
         }
+        Some(match (room.free, charge.at_bound, room.nearest, pools) {
+            (Some(place), ..) => Seat::Free(place),
+            _ if !probing => return None,
+            (_, AtBound::Displace, Some((_, place)), _) => Seat::Displacing(place),
+            (_, AtBound::Pool, _, Some(pools)) if pools.has_room_for(charge.limit) => Seat::Pool,
+            (_, _, nearest, _) => Seat::None(Held(nearest.map_or(now, |(full, _)| full).since(now))),
+        })
     }
 
-    fn standing(
+    /// What the groups of a home have to offer, the locks of which must be held.
+    fn room(&self, home: usize, probing: bool, flag: bool, taken: impl Fn(Place) -> bool, now: Time) -> Room {
+        let mut room = Room { free: None, nearest: None, has_keys_away: false };
+        for place in self.chain(home, probing).flat_map(|group| (0..SLOTS).map(move |slot| Place { group, slot })) {
+            let slot = self.slot(place);
+            // Under the lock no slot is torn.
+            let full = self.full_at(&slot).unwrap_or(Time::MAX);
+            room.has_keys_away |= full > now && place.group != home && self.home_of_slot(&slot) == home;
+            if !taken(place) && full <= now {
+                room.free = room.free.or(Some(place));
+                if !flag {
+                    break;
+                }
+            } else if !taken(place) && room.nearest.is_none_or(|(nearest, _)| full < nearest) {
+                room.nearest = Some((full, place));
+            }
+        }
+        room
+    }
+
+    fn standing<const LOCKS: usize>(
         &self,
         seat: &Seat,
         ask: &Ask,
         charge: &Charge<'_>,
+        locks: &mut Locks<'_, LOCKS>,
         pools: Option<&PoolsLock<'_>>,
         now: Time,
     ) -> Standing {
         let under =
             |slot: &Slot| self.state_under(slot, ask.number, &charge.quota, ask.since, now).unwrap_or(State::FULL);
+        let mut may_owe_pool = || locks.of(ask.home).is_some_and(|home| home.has(KEYS_POOLED));
         match seat {
             Seat::None(held) => Err(*held),
             Seat::Known(place) => Ok(under(&self.slot(*place))),
+            Seat::Free(_) | Seat::Displacing(_) if !may_owe_pool() => Ok(State::FULL),
             // A newcomer owes what the pool of its limit owes, to which it may have been charged before.
             Seat::Free(_) | Seat::Displacing(_) | Seat::Pool => {
                 let pool = pools.and_then(|pools| pools.pool(charge.limit));
@@ -270,7 +287,6 @@ impl Table {
                 self.put_away(place, slot, ask.home, locks);
             }
             Seat::Pool if before != after => {
-                count(&self.counts.pooled);
                 if let Some(pools) = pools {
                     pools.write(charge.limit, Pool { quota_number: ask.number, state: after });
                 }
@@ -282,7 +298,7 @@ impl Table {
     fn put_away<const LOCKS: usize>(&self, place: Place, slot: Slot, home: usize, locks: &mut Locks<'_, LOCKS>) {
         self.put(place, slot);
         if let (true, Some(lock)) = (place.group != home, locks.of(home)) {
-            lock.set_flag(true);
+            lock.raise(KEYS_AWAY);
         }
     }
 
@@ -319,10 +335,6 @@ impl Seat {
 /// The first ask on the same key; itself, mostly.
 fn first_ask(asks: &[Ask], i: usize) -> usize {
     asks[..i].iter().position(|earlier| earlier.fingerprint == asks[i].fingerprint).unwrap_or(i)
-}
-
-fn count(counter: &AtomicU64) {
-    counter.fetch_add(1, Ordering::Relaxed);
 }
 
 /// The locks of one round, in the order of their groups.

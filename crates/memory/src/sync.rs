@@ -3,12 +3,12 @@
 #[cfg(loom)]
 pub(crate) use loom::sync::{
     Mutex, MutexGuard,
-    atomic::{AtomicBool, AtomicU64, fence},
+    atomic::{AtomicU64, fence},
 };
 #[cfg(not(loom))]
 pub(crate) use std::sync::{
     Mutex, MutexGuard,
-    atomic::{AtomicBool, AtomicU64, fence},
+    atomic::{AtomicU64, fence},
 };
 
 pub(crate) use core::sync::atomic::Ordering;

@@ -1,21 +1,18 @@
 //! The keyed table: a flat array of slots, a few cache lines per call, no sweeper.
 //!
 //! A key's fingerprint chooses its home, a group of five slots. Nearly every key sits there, and is decided on without
-//! a lock (`head`): find the slot, decide, swap the version, store. A key that is new takes a slot that was never used
+//! a lock (`attempt`): find the slot, decide, swap the version, store. A key that is new takes a slot that was never used
 //! or whose bucket is full again; the two cannot be told apart by anyone. Only when the home has neither does a key
-//! go to one of the next groups, and everything that involves more than one group takes locks (`seats`).
+//! go to one of the next groups; whatever changes more than one group takes locks (`seats`).
 
 use std::fmt;
 use std::hash::Hash;
 
-use tidegate_core::{
-    AtBound, CHARGES_MAX, Charge, Cost, Decision, LimitId, Quota, State, Time, Verdict, carry_over, decide, full_at,
-    grant,
-};
+use tidegate_core::{AtBound, CHARGES_MAX, Charge, Cost, Decision, LimitId, Mode, Quota, State, Time, Verdict, grant};
 
+use crate::attempt::{Attempt, Request};
 use crate::fingerprint::{Fingerprint, Fingerprints};
 use crate::groups::{Group, Groups, SLOTS, Slot};
-use crate::head::Version;
 use crate::pools::Pools;
 use crate::quotas::{KnownQuota, Quotas, TooManyQuotas};
 use crate::seats::Ask;
@@ -124,15 +121,6 @@ pub(crate) struct Counts {
     pub(crate) pooled: AtomicU64,
 }
 
-/// What came of looking at a key's home without a lock.
-enum Attempt {
-    Decided(Decision),
-    /// Another thread wrote meanwhile.
-    Torn,
-    /// More than the home is involved.
-    NeedsLocks,
-}
-
 impl Table {
     /// A table in which all buckets are full. Its memory, [`Table::bytes`], is reserved now and touched as it is used.
     #[must_use]
@@ -161,7 +149,7 @@ impl Table {
     #[must_use]
     #[inline]
     pub fn recall(&self, id: LimitId, number: u32, at_bound: AtBound) -> Option<TableLimit> {
-        let quota = KnownQuota { quota: self.quotas.quota(number)?, number };
+        let quota = KnownQuota { quota: *self.quotas.quota(number)?, number };
         Some(TableLimit { id, quota, at_bound, since: Time::MAX })
     }
 
@@ -244,7 +232,7 @@ impl Table {
     /// Gives `tokens` back to `key`, at most to full.
     pub fn grant_at<K: Hash + ?Sized>(&self, limit: LimitId, key: &K, tokens: u64, now: Time) {
         self.rewrite(self.fingerprint(limit, key), |slot| {
-            Some(grant(&self.quotas.quota(slot.quota_number)?, slot.state, tokens, now))
+            Some(grant(self.quotas.quota(slot.quota_number)?, slot.state, tokens, now))
         });
     }
 
@@ -292,117 +280,26 @@ impl Table {
 
     #[inline]
     fn check_fingerprint_at(&self, limit: &TableLimit, fingerprint: Fingerprint, cost: Cost, now: Time) -> Decision {
-        let home = self.home(fingerprint);
+        let request = Request { limit, fingerprint, home: self.home(fingerprint), cost, now };
         let mut backoff = Backoff::default();
         loop {
-            match self.attempt(home, limit, fingerprint, cost, now) {
+            match self.attempt(request) {
                 Attempt::Decided(decision) => return decision,
                 Attempt::Torn => backoff.wait(),
-                Attempt::NeedsLocks => return self.check_with_locks(limit, fingerprint, cost, now),
+                Attempt::NeedsLocks => return self.check_with_locks(request),
             }
         }
     }
 
-    #[inline]
-    fn attempt(&self, home: usize, limit: &TableLimit, fingerprint: Fingerprint, cost: Cost, now: Time) -> Attempt {
-        let group = self.groups.group(home);
-        let version = group.head().read();
-        match group.position(fingerprint.as_u64()) {
-            Some(i) => self.attempt_known(group, version, i, limit, cost, now),
-            None if version.flag() => Attempt::NeedsLocks,
-            None => self.attempt_new(group, version, home, limit, fingerprint, cost, now),
-        }
-    }
-
-    #[inline]
-    fn attempt_known(
-        &self,
-        group: Group<'_>,
-        version: Version,
-        i: usize,
-        limit: &TableLimit,
-        cost: Cost,
-        now: Time,
-    ) -> Attempt {
-        let slot = group.slot(i);
-        let Some(before) = self.state_under(&slot, limit.quota.number, &limit.quota.quota, limit.since, now) else {
-            return Attempt::Torn;
-        };
-        let (decision, state) = decide(&limit.quota.quota, before, cost, now);
-        let next = Slot { quota_number: limit.quota.number, state, ..slot };
-        if next == slot || cost == Cost::ZERO {
-            return if group.head().still(version) { Attempt::Decided(decision) } else { Attempt::Torn };
-        }
-        let Some(_lock) = group.head().lock_from(version) else { return Attempt::Torn };
-        group.write(i, next);
-        Attempt::Decided(decision)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the words of one attempt, passed on as they are")]
-    fn attempt_new(
-        &self,
-        group: Group<'_>,
-        version: Version,
-        home: usize,
-        limit: &TableLimit,
-        fingerprint: Fingerprint,
-        cost: Cost,
-        now: Time,
-    ) -> Attempt {
-        if limit.at_bound == AtBound::Pool && self.pools.are_used() {
-            return Attempt::NeedsLocks;
-        }
-        let now = self.watermarks.start(home, now);
-        let Some(i) = (0..SLOTS).find(|&i| self.is_free(&group.slot(i), now)) else { return Attempt::NeedsLocks };
-        let (decision, state) = decide(&limit.quota.quota, State::FULL, cost, now);
-        if state == State::FULL {
-            return if group.head().still(version) { Attempt::Decided(decision) } else { Attempt::Torn };
-        }
-        let Some(_lock) = group.head().lock_from(version) else { return Attempt::Torn };
-        if group.slot(i).fingerprint != 0 {
-            self.watermarks.raise(home, now);
-        }
-        group.write(i, Slot { fingerprint: fingerprint.as_u64(), quota_number: limit.quota.number, state });
-        Attempt::Decided(decision)
-    }
-
     #[cold]
-    fn check_with_locks(&self, limit: &TableLimit, fingerprint: Fingerprint, cost: Cost, now: Time) -> Decision {
+    fn check_with_locks(&self, request: Request<'_>) -> Decision {
+        let Request { limit, fingerprint, home, cost, now } = request;
         let TableLimit { id, quota: KnownQuota { quota, number }, at_bound, since } = *limit;
-        let ask = Ask { fingerprint, home: self.home(fingerprint), number, since };
-        let charge = Charge { limit: id, quota, key: &[], cost, mode: Default::default(), at_bound };
+        let ask = Ask { fingerprint, home, number, since };
+        let charge = Charge { limit: id, quota, key: &[], cost, mode: Mode::Enforce, at_bound };
         let mut decision = Decision::unmade(&quota);
         let _ = self.decide_seated(&[ask], &[charge], std::slice::from_mut(&mut decision), now);
         decision
-    }
-
-    /// The slot's state under quota `number`, carried over if it was written under another; `None` if torn.
-    #[inline]
-    pub(crate) fn state_under(&self, slot: &Slot, number: u32, quota: &Quota, since: Time, now: Time) -> Option<State> {
-        if slot.quota_number == number {
-            return Some(slot.state);
-        }
-        let old = self.quotas.quota(slot.quota_number)?;
-        // As it stood when the quota changed; but not before it was last written, nor in the future.
-        let changed = since.max(slot.state.stamp()).min(now);
-        Some(carry_over(&old, quota, slot.state, changed))
-    }
-
-    /// Was the slot never used, or is its bucket full again? A torn slot is not free.
-    #[inline]
-    pub(crate) fn is_free(&self, slot: &Slot, now: Time) -> bool {
-        slot.fingerprint == 0 || self.full_at(slot).is_some_and(|full| full <= now)
-    }
-
-    #[inline]
-    pub(crate) fn full_at(&self, slot: &Slot) -> Option<Time> {
-        Some(full_at(&self.quotas.quota(slot.quota_number)?, slot.state))
-    }
-}
-
-impl Default for Table {
-    fn default() -> Self {
-        Self::new(TableOptions::default())
     }
 }
 
@@ -414,4 +311,8 @@ impl fmt::Debug for Table {
             .field("stats", &self.stats())
             .finish_non_exhaustive()
     }
+}
+
+pub(crate) fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
 }

@@ -4,11 +4,16 @@
 //! only after, must not take the bucket to be full at its old time: it was not yet. So the time of giving away is kept,
 //! in stripes of neighbouring groups, and a newcomer never starts earlier than that.
 
+use std::ops::Range;
+
 use tidegate_core::Time;
 
 use crate::sync::{AtomicU64, Ordering};
+use crate::table::PROBES;
 
 const STRIPES: usize = if cfg!(loom) { 1 } else { 64 };
+/// Neighbours that share a stripe: the groups in which a key can sit lie in two stripes at most.
+const NEIGHBOURS: usize = PROBES;
 
 /// A watermark on a cache line of its own.
 #[repr(align(128))]
@@ -33,7 +38,14 @@ impl Watermarks {
         now.max(Time::from_nanos(self.stripe(group).load(Ordering::Relaxed)))
     }
 
+    /// The time at which a key starts that has had, or could have had, a bucket in any of `groups`: at most
+    /// [`PROBES`] of them. Their heads must have been read before.
+    #[inline]
+    pub(crate) fn start_among(&self, groups: Range<usize>, now: Time) -> Time {
+        self.start(groups.end.saturating_sub(1), self.start(groups.start, now))
+    }
+
     fn stripe(&self, group: usize) -> &AtomicU64 {
-        &self.0[group % STRIPES].0
+        &self.0[group / NEIGHBOURS % STRIPES].0
     }
 }

@@ -162,3 +162,21 @@ fn a_key_that_owes_nothing_is_forgotten_before_anyone_is_denied_or_displaced() {
         assert_eq!(table.stats(), TableStats::default(), "{at_bound:?}");
     }
 }
+
+/// Two newcomers were charged to the pool in one decision. Each owes what the pool owes when it gets a bucket.
+#[test]
+fn every_newcomer_that_was_pooled_owes_what_the_pool_owes() {
+    let (table, limit) = full_table("2/min", AtBound::Pool);
+    let charge = |key| Charge {
+        limit: limit_id(),
+        quota: *limit.quota().quota(),
+        key,
+        cost: Cost::ONE,
+        mode: Mode::Enforce,
+        at_bound: AtBound::Pool,
+    };
+    let mut decisions = [Decision::unmade(limit.quota().quota()); 2];
+    assert!(table.decide_at(&[charge(b"a"), charge(b"b")], &mut decisions, ms(59_000)).unwrap().allowed);
+    assert_eq!(table.stats().pooled, 2);
+    assert_eq!([take(&table, &limit, "b", 60_000), take(&table, &limit, "a", 60_000)], ["deny 29s", "deny 29s"]);
+}

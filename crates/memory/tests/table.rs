@@ -269,6 +269,28 @@ fn a_bucket_charged_again_while_the_flag_of_its_home_is_lowered_is_found() {
     }
 }
 
+/// A key sits behind its home, refills, and leaves that seat behind full; it gets one in its home, which is forgotten
+/// at 3 s. Whoever read the clock before that must not take the old seat for the truth.
+#[test]
+fn a_seat_left_behind_gives_no_token_early() {
+    let table = table(40);
+    let slow = limit(&table, "1/h", AtBound::Displace);
+    let quick = limit(&table, "1/s", AtBound::Displace);
+    let take = |limit, key: &str, t| {
+        assert!(table.check_at(limit, key, Cost::ONE, ms(t)).is_allowed(), "{key} at {t}");
+    };
+    ["1", "2", "3", "4"].iter().for_each(|key| take(&slow, key, 0));
+    ["5", "other", "away"].iter().for_each(|key| take(&quick, key, 0));
+    // Nobody owes anything behind the home any more: its flag is lowered, and `away` is seated in it.
+    take(&quick, "new", 1_000);
+    take(&quick, "away", 2_000);
+    // The flag is up again, and the seat in the home is given away.
+    take(&quick, "newer", 2_000);
+    take(&quick, "newest", 3_000);
+    let late = table.check_at(&quick, "away", Cost::ONE, ms(2_999));
+    assert!(!late.is_allowed() || late.decided_at() >= ms(3_000), "{late:?}");
+}
+
 #[test]
 fn a_table_is_as_large_as_it_says() {
     for (keys, capacity) in [(0, 5), (1, 5), (5, 5), (6, 10), (1_000, 1_000), (1_048_576, 1_048_580)] {

@@ -85,7 +85,7 @@ pub(crate) fn header(title: &str) {
 
 /// Measures both in turn and prints one line.
 pub(crate) fn compare(name: &str, target: f64, rounds: usize, ours: impl Fn() -> f64, peer: impl Fn() -> f64) {
-    (ours(), peer());
+    let _warm_up = (ours(), peer());
     let (mut all_ours, mut all_peer, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..rounds {
         let (a, b) = if round % 2 == 0 {

@@ -9,7 +9,7 @@ use tidegate_memory::{Table, TableLimit, TableOptions};
 
 /// The quota that the text of a limit names.
 pub(crate) fn quota(text: &str) -> Quota {
-    text.parse::<Limit>().unwrap().quota().expect("a limit with a quota")
+    text.parse::<Limit>().expect("a limit").quota().expect("a limit with a quota")
 }
 
 pub(crate) fn ms(ms: u64) -> Time {
@@ -25,7 +25,7 @@ pub(crate) fn table(keys: usize) -> Table {
 
 /// The one limit of a test.
 pub(crate) fn limit(table: &Table, text: &str, at_bound: AtBound) -> TableLimit {
-    table.know(limit_id(), &quota(text), at_bound).unwrap()
+    table.know(limit_id(), &quota(text), at_bound).expect("few quotas")
 }
 
 pub(crate) fn limit_id() -> LimitId {
