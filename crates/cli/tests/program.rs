@@ -133,8 +133,7 @@ fn flags_that_contradict_each_other_are_refused() {
 fn br_041_zero_blocks_unlimited_allows_and_nothing_else_says_either() {
     assert!(answer(&["explain", "0/min"]).contains("blocked"));
     assert!(answer(&["explain", "unlimited"]).contains("everything passes"));
-    check_refused(&["explain", "0"], "`0/min`");
-    for text in ["null", ""] {
+    for text in ["0", "null", ""] {
         check_refused(&["explain", text], "`0/min`");
         check_refused(&["explain", text], "`unlimited`");
     }

@@ -55,6 +55,9 @@ impl fmt::Display for LimitError {
             Fault::NotACount => f.write_str(
                 "expected a count and a period, such as `60/min`; `0/min` blocks, `unlimited` allows everything",
             ),
+            Fault::NoPeriod { count: 0, burst: None } => {
+                f.write_str("a count needs a period; write `0/min` to block, or `unlimited` to allow everything")
+            }
             Fault::NoPeriod { count, burst } => {
                 write!(f, "a count needs a period; write `{count}/s{0}` or `{count}/min{0}`", Burst(burst))
             }

@@ -257,7 +257,7 @@ fn br_041_zero_blocks_unlimited_allows_and_nothing_else_is_guessed() {
         let message = text.parse::<Limit>().expect_err("no limit").to_string();
         assert!(message.contains("`0/min`") && message.contains("`unlimited`"), "{message}");
     }
-    check_refused("0", 1, "`0`: a count needs a period; write `0/s` or `0/min`");
+    check_refused("0", 1, "`0`: a count needs a period; write `0/min` to block, or `unlimited` to allow everything");
 }
 
 #[test]
