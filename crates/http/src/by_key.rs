@@ -125,6 +125,7 @@ impl<C: Clock, B> ByKey<C, B> {
         Self { whose: Whose::Client, address: Arc::new(address), ..Self::global(limiter) }
     }
 
+    #[inline]
     fn rule(&self, request: &Request<B>) -> Ruling {
         match &self.whose {
             Whose::Everybody => self.charge(request, &[]),
@@ -158,19 +159,20 @@ impl<C: Clock, B> ByKey<C, B> {
         if prefix.is_empty() { self.charge(request, key) } else { self.charge(request, &[prefix, key].concat()) }
     }
 
+    #[inline]
     fn charge(&self, request: &Request<B>, key: &[u8]) -> Ruling {
         let cost = self.cost.as_ref().map_or(Cost::ONE, |cost| cost(request));
         let own = self.quota.as_ref().and_then(|quota| quota(request));
-        let answer = match &own {
-            Some(quota) => self.limiter.check_quota(key, quota, cost),
-            None => Ok(self.limiter.check_cost(key, cost)),
-        };
-        match answer {
-            Ok(answer) => self.ruling(&answer, own),
-            Err(TooManyQuotas) => Ruling::Denied(Denial::by_store(STORE_RETRY_AFTER)),
+        match &own {
+            Some(quota) => match self.limiter.check_quota(key, quota, cost) {
+                Ok(answer) => self.ruling(&answer, own),
+                Err(TooManyQuotas) => Ruling::Denied(Denial::by_store(STORE_RETRY_AFTER)),
+            },
+            None => self.ruling(&self.limiter.check_cost(key, cost), None),
         }
     }
 
+    #[inline]
     fn ruling(&self, answer: &Answer, own: Option<Quota>) -> Ruling {
         let (Some(place), Some(decision)) = (answer.binding, answer.decision) else { return Ruling::Free };
         let applied = || {
@@ -188,15 +190,24 @@ impl<C: Clock, B> ByKey<C, B> {
         }
     }
 
+    /// Can another layer carry the limiter too? Each that does holds a reference to it.
+    fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.limiter) > 1
+    }
+
     fn mark(&self) -> Mark {
         Mark::Limiter(Arc::as_ptr(&self.limiter).addr())
     }
 }
 
 impl<C: Clock, B> Ask<B> for ByKey<C, B> {
+    #[inline]
     fn ask(&self, request: &mut Request<B>) -> Asked {
         if self.exempt.as_ref().is_some_and(|exempt| exempt(request)) {
             return Asked::Now(Ruling::Free);
+        }
+        if !self.is_shared() {
+            return Asked::Now(self.rule(request));
         }
         if is_charged(request.extensions(), self.mark()) {
             return Asked::Now(Ruling::Repeated);

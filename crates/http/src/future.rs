@@ -12,7 +12,7 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use crate::layer::Settings;
-use crate::{Dialects, Later, LimitBody, Report, Ruling, denial, fields};
+use crate::{Denial, Dialects, Later, LimitBody, Report, Ruling, denial, fields};
 
 pin_project! {
     /// The answer of a [`LimitService`](crate::LimitService).
@@ -42,6 +42,7 @@ pub(crate) struct Asking<S, B> {
 }
 
 impl<S: Service<Request<B>>, B> LimitFuture<S, B> {
+    #[inline]
     pub(crate) fn new(state: State<S, S::Future, B>) -> Self {
         Self { state }
     }
@@ -52,6 +53,7 @@ impl<S: Service<Request<B>>, B> LimitFuture<S, B> {
 }
 
 /// Does what was ruled: calls the service, which is ready, or denies.
+#[inline]
 pub(crate) fn decided<S: Service<Request<B>>, B>(
     inner: &mut S,
     request: Request<B>,
@@ -66,11 +68,17 @@ pub(crate) fn decided<S: Service<Request<B>>, B>(
             None
         }
         Ruling::Denied(denial) => {
-            let (parts, _) = request.into_parts();
-            return State::Denied { answer: Some(denial::answer(&denial, &parts, settings)) };
+            return State::Denied { answer: Some(denied(&denial, request, settings)) };
         }
     };
     State::Passing { inner: inner.call(request), report, dialects: settings.dialects }
+}
+
+/// Kept out of the way of allowed requests.
+#[cold]
+fn denied<B>(denial: &Denial, request: Request<B>, settings: &Settings) -> Response<Bytes> {
+    let (parts, _) = request.into_parts();
+    denial::answer(denial, &parts, settings)
 }
 
 impl<S, B> Asking<S, B> {

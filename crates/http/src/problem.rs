@@ -41,13 +41,9 @@ fn body(denial: &Denial) -> String {
         Reason::MissingKey | Reason::PeerUnknown => ("about:blank", status.canonical_reason().unwrap_or_default()),
     };
     let mut json = String::with_capacity(BODY_BYTES_USUAL);
-    json.push_str("{\"type\":");
-    push_json(&mut json, kind);
-    json.push_str(",\"title\":");
-    push_json(&mut json, title);
-    json.push_str(",\"status\":");
-    json.push_str(status.as_str());
-    json.push_str(",\"detail\":");
+    // Kinds and titles are ours, and plain.
+    let fixed = ["{\"type\":\"", kind, "\",\"title\":\"", title, "\",\"status\":", status.as_str(), ",\"detail\":"];
+    fixed.iter().for_each(|part| json.push_str(part));
     push_json(&mut json, &denial.detail());
     json.push_str(",\"violated-policies\":[");
     if let Some(name) = denial.report().map(Report::limit_name) {

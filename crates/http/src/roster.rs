@@ -3,7 +3,7 @@
 //! `RateLimit-Policy` depends on names and quotas alone, and these seldom change. So a roster of them is rendered when
 //! it is first seen, and kept until another one takes its slot. A quota that was replaced makes another roster.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use http::HeaderValue;
 use tidegate::Quota;
@@ -14,7 +14,7 @@ use crate::text::sf_string;
 /// The most bytes of a limit's name that header fields show, escapes included; the rest is cut off.
 pub const NAME_BYTES_MAX: usize = 64;
 
-/// Rosters that are kept at once. A plan per user makes one roster per plan.
+/// Rosters that are kept at once, beside the first one. A plan per user makes one roster per plan.
 const SLOTS: usize = 64;
 
 /// A limit that applied.
@@ -37,6 +37,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
+    #[inline]
     fn shows(&self, applied: &Applied<'_>) -> bool {
         self.place == applied.place && self.quota == applied.quota && *self.name == *applied.name
     }
@@ -83,16 +84,26 @@ fn line(applied: Applied<'_>) -> Line {
 
 /// The rosters of one layer.
 #[derive(Debug)]
-pub(crate) struct Rosters([RwLock<Option<Arc<Roster>>>; SLOTS]);
+pub(crate) struct Rosters {
+    /// The first one: the only one where no quota is replaced and nobody has a plan. Read without a lock.
+    first: OnceLock<Arc<Roster>>,
+    slots: [RwLock<Option<Arc<Roster>>>; SLOTS],
+}
 
 impl Rosters {
     pub(crate) fn new() -> Self {
-        Self(std::array::from_fn(|_| RwLock::new(None)))
+        Self { first: OnceLock::new(), slots: std::array::from_fn(|_| RwLock::new(None)) }
     }
 
     /// The roster of these limits, rendered now if it is not at hand. `applied` lists them anew with each call.
+    #[inline]
     pub(crate) fn of<'a, I: Iterator<Item = Applied<'a>>>(&self, applied: impl Fn() -> I) -> Arc<Roster> {
-        let slot = &self.0[slot(applied())];
+        let first = self.first.get_or_init(|| Arc::new(Roster::new(applied())));
+        if first.shows(applied()) { Arc::clone(first) } else { self.later(applied) }
+    }
+
+    fn later<'a, I: Iterator<Item = Applied<'a>>>(&self, applied: impl Fn() -> I) -> Arc<Roster> {
+        let slot = &self.slots[slot(applied())];
         let kept = slot.read().unwrap_or_else(PoisonError::into_inner);
         match &*kept {
             Some(roster) if roster.shows(applied()) => Arc::clone(roster),

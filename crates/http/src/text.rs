@@ -3,7 +3,7 @@
 use http::HeaderValue;
 
 /// The longest text of one field, in bytes: a name, two numbers of 20 digits, and what stands around them.
-const TEXT_BYTES_MAX: usize = 160;
+const TEXT_BYTES_MAX: usize = 112;
 
 /// A field's value, written on the stack. What does not fit is left out; [`TEXT_BYTES_MAX`] is chosen so that all fits.
 pub(crate) struct Text {
@@ -66,14 +66,27 @@ pub(crate) fn percent(byte: u8) -> String {
 /// Adds `text` to a JSON document, in quotes. What is not printable ASCII is escaped, so that the document is ASCII.
 pub(crate) fn push_json(json: &mut String, text: &str) {
     json.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => json.extend(['\\', c]),
-            ' '..='~' => json.push(c),
-            _ => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| json.push_str(&format!("\\u{unit:04x}"))),
-        }
+    let mut rest = text;
+    // The bytes before an odd one are ASCII, so it begins a character.
+    while let Some((plain, odd)) = rest.bytes().position(is_odd).and_then(|at| rest.split_at_checked(at)) {
+        json.push_str(plain);
+        let mut chars = odd.chars();
+        chars.next().into_iter().for_each(|c| push_escaped(json, c));
+        rest = chars.as_str();
     }
+    json.push_str(rest);
     json.push('"');
+}
+
+fn is_odd(byte: u8) -> bool {
+    !matches!(byte, b' '..=b'~') || matches!(byte, b'"' | b'\\')
+}
+
+fn push_escaped(json: &mut String, c: char) {
+    match c {
+        '"' | '\\' => json.extend(['\\', c]),
+        _ => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| json.push_str(&format!("\\u{unit:04x}"))),
+    }
 }
 
 #[cfg(test)]
