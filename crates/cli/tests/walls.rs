@@ -14,6 +14,7 @@ use serde_json::Value;
 const MAY_USE: &[Row] = &[
     Row("tidegate-core", &[], Others::Only(&[])),
     Row("tidegate-memory", &["tidegate-core"], Others::Only(&["bytemuck", "foldhash", "loom"])),
+    Row("tidegate-redis", &["tidegate-core"], Others::Only(&["futures-util", "redis", "sha2", "tokio"])),
     Row("tidegate-policy", &["tidegate-core"], Others::Only(&["ipnet", "sha2"])),
     Row("tidegate", &["tidegate-core", "tidegate-memory", "tidegate-policy"], Others::Only(&["quanta", "tokio"])),
     Row("tidegate-http", &["tidegate", "tidegate-core", "tidegate-policy"], Others::Not(&["tokio-util", "clap"])),

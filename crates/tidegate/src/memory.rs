@@ -8,7 +8,7 @@ use tidegate_memory::{Table, TableOptions, TooManyQuotas};
 use crate::{Clock, SystemClock};
 
 /// A table and the clock that it is asked by.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Memory<C = SystemClock> {
     table: Table,
     clock: C,

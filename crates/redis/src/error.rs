@@ -1,0 +1,44 @@
+//! What can stop a shared store from answering.
+
+use std::fmt;
+
+use crate::OutOfRange;
+
+/// The store gave no answer; whether something was charged may not be known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// No answer within the deadline.
+    Deadline,
+    /// There is no connection now, or the store has failed so often that it is left alone for a while.
+    Unavailable,
+    /// As many decisions as may wait are waiting already.
+    Busy,
+    /// The server answered that it cannot decide. The text is its own.
+    Server(String),
+    /// The answer is not what the script returns.
+    Malformed,
+    /// The quota cannot be exact here; nothing was asked.
+    OutOfRange(OutOfRange),
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deadline => f.write_str("the store did not answer within the deadline"),
+            Self::Unavailable => f.write_str("the store is not available"),
+            Self::Busy => f.write_str("too many decisions wait for the store"),
+            Self::Server(text) => write!(f, "the store answered: {text}"),
+            Self::Malformed => f.write_str("the store's answer is not one of the script's"),
+            Self::OutOfRange(why) => why.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+impl From<OutOfRange> for StoreError {
+    fn from(why: OutOfRange) -> Self {
+        Self::OutOfRange(why)
+    }
+}

@@ -1,0 +1,113 @@
+//! Real servers.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// The programs that the tests are run against; `./test` installs all of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Redis7,
+    Redis8,
+    Valkey9,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 3] = [Self::Redis7, Self::Redis8, Self::Valkey9];
+
+    fn program(self) -> PathBuf {
+        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools");
+        let program = match self {
+            Self::Redis7 => PathBuf::from("/usr/bin/redis-server"),
+            Self::Redis8 => tools.join("redis8/redis-server"),
+            Self::Valkey9 => tools.join("valkey9/valkey-server"),
+        };
+        assert!(program.exists(), "{} is missing: run ./test, which installs it", program.display());
+        program
+    }
+}
+
+/// A server of its own folder and port, ended when dropped.
+pub(super) struct Server {
+    child: Child,
+    port: u16,
+    kind: Kind,
+    folder: TempDir,
+    options: Vec<String>,
+}
+
+impl Server {
+    pub(super) fn start(kind: Kind) -> Self {
+        Self::start_with(kind, &[])
+    }
+
+    pub(super) fn start_with(kind: Kind, options: &[&str]) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let folder = TempDir::new().unwrap();
+        let options: Vec<_> = options.iter().map(|option| (*option).to_owned()).collect();
+        let child = spawn(kind, port, folder.path(), &options);
+        let server = Self { child, port, kind, folder, options };
+        server.wait();
+        server
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    pub(super) fn connection(&self) -> redis::Connection {
+        redis::Client::open(self.url()).unwrap().get_connection().unwrap()
+    }
+
+    pub(super) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub(super) fn start_again(&mut self) {
+        self.child = spawn(self.kind, self.port, self.folder.path(), &self.options);
+        self.wait();
+    }
+
+    /// Stops the process without ending it: its sockets stay open, and nothing answers.
+    pub(super) fn freeze(&self) {
+        self.signal("STOP");
+    }
+
+    pub(super) fn thaw(&self) {
+        self.signal("CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let done = Command::new("kill").args([format!("-{signal}"), self.child.id().to_string()]).status().unwrap();
+        assert!(done.success());
+    }
+
+    fn wait(&self) {
+        for _ in 0..500 {
+            if redis::Client::open(self.url()).and_then(|client| client.get_connection()).is_ok() {
+                return;
+            }
+            sleep(Duration::from_millis(10));
+        }
+        panic!("{:?} did not start", self.kind);
+    }
+}
+
+fn spawn(kind: Kind, port: u16, folder: &Path, options: &[String]) -> Child {
+    let mut command = Command::new(kind.program());
+    command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
+    command.arg("--dir").arg(folder).args(options).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,130 @@
+//! A decision as the script takes it and gives it back.
+//!
+//! The script answers with the numbers that it decided on, and the core computes the decision from them: what is
+//! remaining, when to come back, and whether it passed, in the same code as everywhere.
+
+use redis::Value;
+use tidegate_core::{CHARGES_MAX, Charge, Cost, Decision, Mode, Standing, State, Time, Verdict, decide_all};
+
+use crate::names::Names;
+use crate::terms::Terms;
+use crate::{OutOfRange, StoreError};
+
+/// One request on its way: the buckets it asks about, and the terms of each.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) keys: Vec<String>,
+    pub(crate) terms: Vec<Vec<u8>>,
+}
+
+/// The charges that reach the store: one for each bucket, with the cost of all that share it.
+pub(crate) struct Asked<'a> {
+    charges: Vec<Charge<'a>>,
+}
+
+impl<'a> Asked<'a> {
+    pub(crate) fn new(charges: &[Charge<'a>]) -> Self {
+        let mut asked: Vec<Charge<'a>> = Vec::with_capacity(charges.len());
+        for charge in charges {
+            match asked.iter_mut().find(|one| one.shares_bucket(charge)) {
+                Some(one) => one.cost = one.cost.saturating_add(charge.cost),
+                None => asked.push(*charge),
+            }
+        }
+        Self { charges: asked }
+    }
+
+    /// Can one of the enforced limits never let its cost pass? Then the store need not be asked.
+    pub(crate) fn is_never(&self) -> bool {
+        self.charges.iter().any(|charge| charge.mode == Mode::Enforce && charge.cost.tokens() > charge.quota.burst())
+    }
+
+    /// The request. A cost that can never pass in shadow is asked about as a look.
+    pub(crate) fn request(&self, names: &Names) -> Result<Request, OutOfRange> {
+        let mut request = Request { keys: Vec::new(), terms: Vec::new() };
+        for (i, charge) in self.charges.iter().enumerate() {
+            let cost = if charge.cost.tokens() > charge.quota.burst() { Cost::ZERO } else { charge.cost };
+            let is_last = i + 1 == self.charges.len();
+            request.terms.push(Terms::of(&charge.quota)?.pack(cost, charge.mode, is_last).to_vec());
+            request.keys.push(names.bucket(charge));
+        }
+        Ok(request)
+    }
+
+    /// The decisions on `charges`, of which these were asked, from what the script saw.
+    pub(crate) fn decide(
+        &self,
+        charges: &[Charge<'_>],
+        seen: &Seen,
+        decisions: &mut [Decision],
+    ) -> Result<Verdict, StoreError> {
+        let mut standings: [Standing; CHARGES_MAX] = [Ok(State::FULL); CHARGES_MAX];
+        for (standing, charge) in standings.iter_mut().zip(charges) {
+            let place = self.charges.iter().position(|one| one.shares_bucket(charge)).ok_or(StoreError::Malformed)?;
+            *standing = Ok(*seen.states.get(place).ok_or(StoreError::Malformed)?);
+        }
+        let verdict = decide_all(charges, &mut standings[..charges.len()], decisions, seen.now);
+        // The script charged if it let all enforced charges pass; the core, from the same numbers, must agree.
+        let passed =
+            self.charges.iter().zip(&seen.passed).all(|(charge, passed)| *passed || charge.mode == Mode::Shadow);
+        if passed == verdict.allowed { Ok(verdict) } else { Err(StoreError::Malformed) }
+    }
+
+    /// The verdict on charges of which one can never pass: none is made, and the others are not looked up.
+    pub(crate) fn never(charges: &[Charge<'_>], decisions: &mut [Decision]) -> Verdict {
+        let mut standings: [Standing; CHARGES_MAX] = [Ok(State::FULL); CHARGES_MAX];
+        decide_all(charges, &mut standings[..charges.len()], decisions, Time::ZERO)
+    }
+}
+
+/// What the script saw of one request.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    now: Time,
+    states: Vec<State>,
+    passed: Vec<bool>,
+}
+
+/// Takes the reply to a call apart, one request after the other. `counts` are their numbers of charges.
+pub(crate) fn replies(reply: Value, counts: &[usize]) -> Vec<Result<Seen, StoreError>> {
+    let Value::Array(values) = reply else { return counts.iter().map(|_| Err(StoreError::Malformed)).collect() };
+    let mut values = values.into_iter();
+    let now = values.next().and_then(micros);
+    counts
+        .iter()
+        .map(|count| {
+            let charges: Vec<_> = (0..*count).map(|_| [values.next(), values.next(), values.next()]).collect();
+            seen(now.ok_or(StoreError::Malformed)?, charges)
+        })
+        .collect()
+}
+
+fn seen(now: Time, charges: Vec<[Option<Value>; 3]>) -> Result<Seen, StoreError> {
+    let mut seen = Seen { now, states: Vec::new(), passed: Vec::new() };
+    for [result, deficit, stamp] in charges {
+        seen.passed.push(match result {
+            Some(Value::Int(passed)) => passed == 1,
+            Some(Value::BulkString(error)) => {
+                return Err(StoreError::Server(String::from_utf8_lossy(&error).into_owned()));
+            }
+            _ => return Err(StoreError::Malformed),
+        });
+        let deficit = deficit.and_then(whole).filter(|deficit| *deficit < State::DEFICIT_END);
+        let stamp = stamp.and_then(micros);
+        let (Some(deficit), Some(stamp)) = (deficit, stamp) else { return Err(StoreError::Malformed) };
+        seen.states.push(State::from_parts(deficit, stamp));
+    }
+    Ok(seen)
+}
+
+fn whole(value: Value) -> Option<u64> {
+    match value {
+        Value::Int(number) => u64::try_from(number).ok(),
+        _ => None,
+    }
+}
+
+/// Microseconds of the server's clock as an instant.
+fn micros(value: Value) -> Option<Time> {
+    whole(value)?.checked_mul(1_000).map(Time::from_nanos)
+}
