@@ -33,8 +33,8 @@ pub(crate) fn drain_on_signal(drain: &Drain) -> anyhow::Result<()> {
 
 async fn drain_then_exit(mut first: StopSignals, drain: &Drain) {
     first.next().await;
-    say::line("stopping: no new connections, requests in flight are finished; once more to stop at once");
     drain.start();
+    say::line("stopping: no new connections, requests in flight are finished; once more to stop at once");
     sleep(ECHO).await;
     // Whoever listens anew hears only what comes from now on.
     match StopSignals::new() {
