@@ -39,7 +39,6 @@ impl fmt::Debug for Asked {
 
 /// What was decided on a request.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "the large ones are the usual ones, and stay on the stack")]
 pub enum Ruling {
     /// No limit applies: it passes, and its answer says nothing of limits.
     Free,

@@ -29,8 +29,13 @@ pub enum Reason {
 }
 
 /// A denied request.
+///
+/// Boxed, so that a ruling is no larger than what an allowed request takes with it.
 #[derive(Clone, Debug)]
-pub struct Denial {
+pub struct Denial(Box<Grounds>);
+
+#[derive(Clone, Debug)]
+struct Grounds {
     reason: Reason,
     retry_after: Option<Duration>,
     report: Option<Report>,
@@ -42,41 +47,45 @@ impl Denial {
     pub fn by_limit(report: Report) -> Self {
         let decision = report.decision();
         let reason = if decision.is_held() { Reason::MemoryBound } else { Reason::Limit };
-        Self { reason, retry_after: decision.retry_after(), report: Some(report) }
+        Self::on(Grounds { reason, retry_after: decision.retry_after(), report: Some(report) })
     }
 
     /// A denial because the store could not answer. It may be asked again after `retry_after`.
     #[must_use]
     pub fn by_store(retry_after: Duration) -> Self {
-        Self { reason: Reason::Store, retry_after: Some(retry_after), report: None }
+        Self::on(Grounds { reason: Reason::Store, retry_after: Some(retry_after), report: None })
     }
 
     pub(crate) fn without_limit(reason: Reason) -> Self {
-        Self { reason, retry_after: None, report: None }
+        Self::on(Grounds { reason, retry_after: None, report: None })
+    }
+
+    fn on(grounds: Grounds) -> Self {
+        Self(Box::new(grounds))
     }
 
     /// Why.
     #[must_use]
     pub fn reason(&self) -> Reason {
-        self.reason
+        self.0.reason
     }
 
     /// The least wait after which the same request passes if nobody else asks; `None` if waiting does not help.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
-        self.retry_after
+        self.0.retry_after
     }
 
     /// How it stands with the limit that denied; `None` if it was no limit.
     #[must_use]
     pub fn report(&self) -> Option<&Report> {
-        self.report.as_ref()
+        self.0.report.as_ref()
     }
 
     /// The status of the answer: 429 where the client has asked for too much, 503 where the server lacks something.
     #[must_use]
     pub fn status(&self) -> StatusCode {
-        match self.reason {
+        match self.0.reason {
             Reason::Limit | Reason::MissingKey => StatusCode::TOO_MANY_REQUESTS,
             Reason::MemoryBound | Reason::Store => StatusCode::SERVICE_UNAVAILABLE,
             Reason::PeerUnknown => StatusCode::INTERNAL_SERVER_ERROR,
@@ -89,12 +98,13 @@ impl Denial {
     #[must_use]
     pub fn detail(&self) -> String {
         let limit = self
+            .0
             .report
             .as_ref()
             .map(|report| format!("limit \"{}\" ({})", report.limit_name(), report.decision().quota()));
         let limit = limit.as_deref().unwrap_or("its limit");
-        match self.reason {
-            Reason::Limit if self.retry_after.is_some() => format!("{limit} is used up; {}", self.when()),
+        match self.0.reason {
+            Reason::Limit if self.0.retry_after.is_some() => format!("{limit} is used up; {}", self.when()),
             Reason::Limit => self.never(limit),
             Reason::MemoryBound => format!("the server has no room for another client under {limit}; {}", self.when()),
             Reason::MissingKey => "the request lacks what its limit goes by, so waiting does not help".to_owned(),
@@ -104,7 +114,7 @@ impl Denial {
     }
 
     fn when(&self) -> String {
-        match self.retry_after.map(tidegate::whole_seconds_up) {
+        match self.0.retry_after.map(tidegate::whole_seconds_up) {
             Some(0 | 1) => "try again in 1 second".to_owned(),
             Some(seconds) => format!("try again in {seconds} seconds"),
             None => "waiting does not help".to_owned(),
@@ -112,7 +122,7 @@ impl Denial {
     }
 
     fn never(&self, limit: &str) -> String {
-        let Some(decision) = self.report.as_ref().map(Report::decision) else {
+        let Some(decision) = self.0.report.as_ref().map(Report::decision) else {
             return "waiting does not help".to_owned();
         };
         match decision.quota().burst() {
@@ -135,7 +145,7 @@ pub(crate) fn answer(denial: &Denial, parts: &Parts, settings: &Settings) -> Res
         None => problem::answer(denial),
     };
     if settings.own_answer.is_none() || settings.completes_own_answer {
-        if let Some(report) = &denial.report {
+        if let Some(report) = denial.report() {
             fields::write(settings.dialects, report, answer.headers_mut());
         }
         fields::write_denial(denial, answer.headers_mut());

@@ -31,7 +31,6 @@ impl Report {
     }
 
     /// The decision under that limit.
-    #[must_use]
     pub fn decision(&self) -> &Decision {
         &self.decision
     }
