@@ -53,6 +53,25 @@ impl<'a> Seen<'a> {
     }
 }
 
+/// A slot, and when its bucket is full.
+#[derive(Clone, Copy)]
+pub(crate) struct Full {
+    pub(crate) slot: Slot,
+    pub(crate) at: Time,
+}
+
+impl Full {
+    /// Is the other slot's bucket certainly not full before this one? Saves most divisions where many are compared.
+    #[inline]
+    pub(crate) fn is_no_later_than(&self, other: &Slot) -> bool {
+        let (this, other_state) = (self.slot.state, other.state);
+        self.slot.quota_number == other.quota_number
+            && this.deficit() <= other_state.deficit()
+            && this.stamp() <= other_state.stamp()
+            && this.deficit() > 0
+    }
+}
+
 impl Table {
     #[inline]
     pub(crate) fn attempt(&self, request: Request<'_>) -> Attempt {
@@ -113,7 +132,7 @@ impl Table {
         Attempt::Decided(decision)
     }
 
-    /// The key is not in its home, but may be in one of the groups behind it.
+    /// The key is not in its home; it is in one of the groups behind it, or new without room in its home.
     #[inline(never)]
     fn attempt_away(&self, home: Seen<'_>, request: Request<'_>) -> Attempt {
         let mut seen = [home; PROBES];
@@ -122,6 +141,10 @@ impl Table {
         for (seen, place) in seen.iter_mut().zip(chain).skip(1) {
             *seen = Seen::of(self.groups.group(place));
             if let Some(i) = seen.group.position(request.fingerprint.as_u64()) {
+                if !home.version.has(KEYS_AWAY) {
+                    // Left behind: it can be taken again, but the flag must be raised.
+                    return Attempt::NeedsLocks;
+                }
                 // What is found can be an old seat, left behind full, and a later one forgotten since.
                 let now = self.watermarks.start_among(self.chain(request.home, true), request.now);
                 return self.attempt_known(*seen, i, Some(home), Request { now, ..request });
@@ -136,17 +159,25 @@ impl Table {
     /// The key is new. If there is no room for it, nothing is written: a flood of new keys holds nobody up.
     fn attempt_denial(&self, chain: &[Seen<'_>], request: Request<'_>) -> Attempt {
         let now = self.watermarks.start_among(self.chain(request.home, true), request.now);
-        let mut first_full = Time::MAX;
+        let mut nearest: Option<Full> = None;
         for slot in chain.iter().flat_map(|seen| (0..SLOTS).map(|i| seen.group.slot(i))) {
-            match self.full_at(&slot) {
-                Some(full) if full > now => first_full = first_full.min(full),
-                _ => return Attempt::NeedsLocks,
+            if nearest.is_some_and(|nearest| nearest.is_no_later_than(&slot)) {
+                continue;
+            }
+            let Some(at) = self.full_at(&slot).filter(|full| *full > now) else { return Attempt::NeedsLocks };
+            if nearest.is_none_or(|nearest| at < nearest.at) {
+                nearest = Some(Full { slot, at });
             }
         }
         if !chain.iter().all(Seen::still) {
             return Attempt::Torn;
         }
-        let decision = Decision::held(&request.limit.quota.quota, request.cost, now, first_full.since(now));
+        let decision = Decision::held(
+            &request.limit.quota.quota,
+            request.cost,
+            now,
+            nearest.map_or(now, |nearest| nearest.at).since(now),
+        );
         if !decision.is_allowed() {
             count(&self.counts.refused);
         }

@@ -77,7 +77,8 @@ impl<'a> Head<'a> {
     pub(crate) fn lock(self) -> Lock<'a> {
         let mut backoff = Backoff::default();
         loop {
-            if let Some(lock) = self.lock_from(self.read()) {
+            let version = Version(self.0.load(Ordering::Relaxed) & !LOCKED);
+            if let Some(lock) = self.lock_from(version) {
                 return lock;
             }
             backoff.wait();
@@ -110,7 +111,6 @@ impl Lock<'_> {
 impl Drop for Lock<'_> {
     #[inline]
     fn drop(&mut self) {
-        may_switch();
         self.word.store(self.version.0.wrapping_add(STEP), Ordering::Release);
     }
 }

@@ -10,6 +10,7 @@
 
 use tidegate_core::{AtBound, CHARGES_MAX, Charge, Cost, Decision, Held, Standing, State, Time, Verdict, decide_all};
 
+use crate::attempt::Full;
 use crate::fingerprint::Fingerprint;
 use crate::groups::{Group, KEYS_AWAY, KEYS_POOLED, SLOTS, Slot};
 use crate::head::Lock;
@@ -58,7 +59,7 @@ struct Place {
 struct Room {
     free: Option<Place>,
     /// The bucket that is nearest to full, and when it will be; if none is free.
-    nearest: Option<(Time, Place)>,
+    nearest: Option<(Full, Place)>,
     /// Does another key of this home sit away from it, and owe something?
     has_keys_away: bool,
 }
@@ -208,7 +209,7 @@ impl Table {
             _ if !probing => return None,
             (_, AtBound::Displace, Some((_, place)), _) => Seat::Displacing(place),
             (_, AtBound::Pool, _, Some(pools)) if pools.has_room_for(charge.limit) => Seat::Pool,
-            (_, _, nearest, _) => Seat::None(Held(nearest.map_or(now, |(full, _)| full).since(now))),
+            (_, _, nearest, _) => Seat::None(Held(nearest.map_or(now, |(nearest, _)| nearest.at).since(now))),
         })
     }
 
@@ -217,16 +218,17 @@ impl Table {
         let mut room = Room { free: None, nearest: None, has_keys_away: false };
         for place in self.chain(home, probing).flat_map(|group| (0..SLOTS).map(move |slot| Place { group, slot })) {
             let slot = self.slot(place);
+            let is_later = room.nearest.is_some_and(|(nearest, _)| nearest.is_no_later_than(&slot));
             // Under the lock no slot is torn.
-            let full = self.full_at(&slot).unwrap_or(Time::MAX);
+            let full = if is_later { Time::MAX } else { self.full_at(&slot).unwrap_or(Time::MAX) };
             room.has_keys_away |= full > now && place.group != home && self.home_of_slot(&slot) == home;
             if !taken(place) && full <= now {
                 room.free = room.free.or(Some(place));
                 if !flag {
                     break;
                 }
-            } else if !taken(place) && room.nearest.is_none_or(|(nearest, _)| full < nearest) {
-                room.nearest = Some((full, place));
+            } else if !taken(place) && room.nearest.is_none_or(|(nearest, _)| full < nearest.at) {
+                room.nearest = Some((Full { slot, at: full }, place));
             }
         }
         room

@@ -247,3 +247,28 @@ fn a_key_away_from_its_home_gets_no_token_early() {
         assert!(!take(&table, &quick, "new", ms(1_500)).is_allowed());
     });
 }
+
+/// `away` sits behind its home and is full at 1 s. One thread seats a newcomer, which lowers the home's flag, and then
+/// `away` in its home; the other one has found the old seat, or finds the new one. There is one token.
+#[test]
+fn an_old_seat_and_a_new_one_are_one_bucket() {
+    model(|| {
+        let table = Arc::new(table(10));
+        let slow = limit(&table, "1/d", AtBound::Deny);
+        for key in ["1", "2", "3"] {
+            assert!(take(&table, &slow, key, ms(0)).is_allowed());
+        }
+        let quick = limit(&table, "1/s", AtBound::Deny);
+        for key in ["4", "5", "away"] {
+            assert!(take(&table, &quick, key, ms(0)).is_allowed());
+        }
+        let there = table.clone();
+        let seat_both = move || {
+            assert!(take(&there, &quick, "new", ms(1_000)).is_allowed());
+            take(&there, &quick, "away", ms(1_000))
+        };
+        let (here, there) = both(seat_both, || take(&table, &quick, "away", ms(1_000)));
+        assert!(here.is_allowed() != there.is_allowed());
+        assert!(!take(&table, &quick, "away", ms(1_500)).is_allowed());
+    });
+}

@@ -217,6 +217,29 @@ fn run(table: &Table, ops: Vec<Op>, has_room: bool) {
     }
 }
 
+/// A key takes the seat again that it had left behind, while the flag of its home is down.
+#[test]
+fn a_seat_that_is_taken_again_is_found() {
+    let draw = |limit, key, cost| Draw { limit, key, cost, shadow: false };
+    let ops = vec![
+        Op::Check(draw(0, 0, 1)),
+        Op::Wait(50_000_000),
+        Op::Check(draw(0, 1, 1)),
+        Op::Several(vec![draw(1, 0, 1), draw(1, 1, 1)]),
+        // The look keeps the last slot of the home, so that the other one sits behind it.
+        Op::Several(vec![draw(0, 2, 0), draw(1, 7, 1)]),
+        Op::Wait(1_000_000_000),
+        Op::Several(vec![draw(0, 1, 1), draw(0, 0, 1), draw(0, 4, 1)]),
+        Op::Check(draw(0, 2, 1)),
+        Op::Check(draw(1, 0, 1)),
+        Op::Check(draw(1, 7, 1)),
+        Op::Wait(140_000_000),
+        Op::Reset { limit: 0, key: 0 },
+        Op::Check(draw(1, 7, 0)),
+    ];
+    run(&table(20), ops, true);
+}
+
 fn any_ops() -> impl Strategy<Value = Vec<Op>> {
     proptest::collection::vec(any_op(), 1..120)
 }
