@@ -82,12 +82,12 @@ impl Denial {
         self.0.report.as_ref()
     }
 
-    /// The status of the answer: 429 where the client has asked for too much, 503 where the server lacks something.
+    /// The status of the answer: 429 where the limits deny, also for want of room; 503 where they could not be asked.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self.0.reason {
-            Reason::Limit | Reason::MissingKey => StatusCode::TOO_MANY_REQUESTS,
-            Reason::MemoryBound | Reason::Store => StatusCode::SERVICE_UNAVAILABLE,
+            Reason::Limit | Reason::MemoryBound | Reason::MissingKey => StatusCode::TOO_MANY_REQUESTS,
+            Reason::Store => StatusCode::SERVICE_UNAVAILABLE,
             Reason::PeerUnknown => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }

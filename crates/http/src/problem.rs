@@ -36,8 +36,8 @@ pub(crate) fn answer(denial: &Denial) -> Response<Bytes> {
 fn body(denial: &Denial) -> String {
     let status = denial.status();
     let (kind, title) = match denial.reason() {
-        Reason::Limit => QUOTA_EXCEEDED,
-        Reason::MemoryBound | Reason::Store => TEMPORARY_REDUCED_CAPACITY,
+        Reason::Limit | Reason::MemoryBound => QUOTA_EXCEEDED,
+        Reason::Store => TEMPORARY_REDUCED_CAPACITY,
         Reason::MissingKey | Reason::PeerUnknown => ("about:blank", status.canonical_reason().unwrap_or_default()),
     };
     let mut json = String::with_capacity(BODY_BYTES_USUAL);
@@ -49,6 +49,7 @@ fn body(denial: &Denial) -> String {
     if let Some(name) = denial.report().map(Report::limit_name) {
         push_json(&mut json, name);
     }
-    json.push_str("]}");
+    // A line, so that a terminal shows its prompt below.
+    json.push_str("]}\n");
     json
 }

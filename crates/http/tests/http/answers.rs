@@ -129,10 +129,10 @@ fn a_newcomer_without_room_is_told_that_the_server_is_full() {
     let layer = LimitLayer::new(Arc::new(limiter)).key(|request: &Request<Body>| Some(request.uri().path().to_owned()));
     let limited = Limited::new(layer);
     let seen = (0..10_000).map(|i| limited.send(get(&format!("/{i}")))).find(|seen| seen.status != 200).unwrap();
-    assert_eq!((seen.status.as_u16(), seen.field("retry-after")), (503, Some("60")));
+    assert_eq!((seen.status.as_u16(), seen.field("retry-after")), (429, Some("60")));
     let json = seen.json();
-    assert_eq!(json["type"], "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity");
-    assert_eq!(json["status"], 503);
+    assert_eq!(json["type"], "https://iana.org/assignments/http-problem-types#quota-exceeded");
+    assert_eq!(json["status"], 429);
     let detail = "the server has no room for another client under limit \"default\" (1/min); try again in 60 seconds";
     assert_eq!(json["detail"], detail);
 }
