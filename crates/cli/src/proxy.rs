@@ -70,7 +70,8 @@ pub(crate) struct Proxy {
     #[arg(long, value_name = "FIELD", default_value = "x-forwarded-for", value_parser = address_field)]
     client_from: AddressField,
 
-    /// What clients are told about limits: draft-10, draft-7, draft-6, x-ratelimit, none, or several with commas.
+    /// What clients are told about limits: draft-10, draft-7 or draft-6; x-ratelimit, or with another kind of reset
+    /// x-ratelimit:epoch, x-ratelimit:epoch-ms or x-ratelimit:rfc3339; none; or two of these with a comma between.
     #[arg(long, value_name = "DIALECTS", default_value = "draft-10", value_parser = flags::dialects)]
     headers: Dialects,
 

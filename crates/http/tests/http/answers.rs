@@ -33,7 +33,8 @@ fn br_111_control_characters_of_a_name_are_never_raw_in_a_body() {
     for name in ["a\r\nb", "a\0b", "\u{1b}[31m", "jos\u{e9}\u{202e}"] {
         let limited = Limited::new(LimitLayer::new(limiter_of(&[(name, "0/min")]).0));
         let seen = limited.get();
-        assert!(seen.body.iter().all(|byte| (b' '..=b'~').contains(byte)), "{:?}", seen.body);
+        let line = seen.body.strip_suffix(b"\n").unwrap();
+        assert!(line.iter().all(|byte| (b' '..=b'~').contains(byte)), "{:?}", seen.body);
         assert_eq!(seen.json()["violated-policies"], serde_json::json!([name]), "and it reads back as it was");
     }
 }
