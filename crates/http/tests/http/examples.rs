@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use http_body_util::{BodyExt, Full};
+#[cfg(feature = "axum")]
+use http_body_util::BodyExt;
+use http_body_util::Full;
 use hyper_util::rt::TokioIo;
 use tidegate::{Limiter, ManualClock, Memory};
 use tokio::net::{TcpListener, TcpStream};

@@ -93,7 +93,7 @@ fn charge<'a>(quota: Quota, limit: &str, key: &'a str, step: &Value) -> Charge<'
 fn at_us(step: &Value) -> Option<u64> {
     let ns = step["at_ns"].as_u64().unwrap();
     // Doubles hold microseconds exactly up to 2^53.
-    (ns % 1_000 == 0 && ns / 1_000 < 1 << 52).then_some(ns / 1_000)
+    (ns.is_multiple_of(1_000) && ns / 1_000 < 1 << 52).then_some(ns / 1_000)
 }
 
 /// Can a store with a clock of microseconds replay the line, and give its answers exactly?
