@@ -1,6 +1,5 @@
 //! The first minute with the program: a limit, the built-in API, and what a client and an operator see.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
 

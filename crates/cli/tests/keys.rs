@@ -1,6 +1,5 @@
 //! Whose requests are counted together, through the whole program: `--key`, `--trust`, `--client-from`.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
 

@@ -1,6 +1,5 @@
 //! Bodies that are larger than the memory they may take on their way.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
 

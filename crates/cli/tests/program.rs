@@ -1,6 +1,5 @@
 //! The program as its user meets it: help, messages, exit codes, and what it leaves alone.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
 

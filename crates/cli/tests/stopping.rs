@@ -1,6 +1,5 @@
 //! Being told to stop, while requests are in flight.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
 

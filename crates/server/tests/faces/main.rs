@@ -1,6 +1,5 @@
 //! The faces over real sockets: clients that write bytes, and upstreams that behave or do not.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod draining;
 mod failing;
