@@ -26,8 +26,10 @@ pub(crate) enum Attempt {
     Decided(Decision),
     /// Another thread wrote meanwhile.
     Torn,
-    /// A seat is needed that the home does not have.
-    NeedsLocks,
+    /// A seat must be found under locks: of the home alone, or of all groups in which the key can sit.
+    NeedsLocks {
+        probing: bool,
+    },
 }
 
 /// A group, and the version under which it is read.
@@ -114,7 +116,7 @@ impl Table {
     fn attempt_new(&self, home: Seen<'_>, request: Request<'_>) -> Attempt {
         let Request { limit, fingerprint, cost, .. } = request;
         if limit.at_bound == AtBound::Pool && home.version.has(KEYS_POOLED) {
-            return Attempt::NeedsLocks;
+            return Attempt::NeedsLocks { probing: false };
         }
         let now = self.watermarks.start(request.home, request.now);
         let Some(i) = (0..SLOTS).find(|&i| self.is_free(&home.group.slot(i), now)) else {
@@ -143,7 +145,7 @@ impl Table {
             if let Some(i) = seen.group.position(request.fingerprint.as_u64()) {
                 if !home.version.has(KEYS_AWAY) {
                     // Left behind: it can be taken again, but the flag must be raised.
-                    return Attempt::NeedsLocks;
+                    return Attempt::NeedsLocks { probing: true };
                 }
                 // What is found can be an old seat, left behind full, and a later one forgotten since.
                 let now = self.watermarks.start_among(self.chain(request.home, true), request.now);
@@ -152,7 +154,7 @@ impl Table {
         }
         match request.limit.at_bound {
             AtBound::Deny => self.attempt_denial(&seen[..length], request),
-            AtBound::Displace | AtBound::Pool => Attempt::NeedsLocks,
+            AtBound::Displace | AtBound::Pool => Attempt::NeedsLocks { probing: true },
         }
     }
 
@@ -164,7 +166,9 @@ impl Table {
             if nearest.is_some_and(|nearest| nearest.is_no_later_than(&slot)) {
                 continue;
             }
-            let Some(at) = self.full_at(&slot).filter(|full| *full > now) else { return Attempt::NeedsLocks };
+            let Some(at) = self.full_at(&slot).filter(|full| *full > now) else {
+                return Attempt::NeedsLocks { probing: true };
+            };
             if nearest.is_none_or(|nearest| at < nearest.at) {
                 nearest = Some(Full { slot, at });
             }

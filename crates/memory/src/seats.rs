@@ -68,15 +68,16 @@ struct Room {
 struct NeedsProbing(usize);
 
 impl Table {
-    /// Decides all charges in one step.
+    /// Decides all charges in one step; `probing` if it is known that the homes do not suffice.
     pub(crate) fn decide_seated(
         &self,
         asks: &[Ask],
         charges: &[Charge<'_>],
+        probing: bool,
         decisions: &mut [Decision],
         now: Time,
     ) -> Verdict {
-        let mut probing = [false; CHARGES_MAX];
+        let mut probing = [probing; CHARGES_MAX];
         loop {
             let round = match (asks.len(), probing.contains(&true)) {
                 (1, false) => self.round::<1, 1>(asks, charges, &probing, decisions, now),

@@ -221,7 +221,7 @@ impl Table {
             let quota = self.quotas.know(&charge.quota)?;
             *ask = Ask { fingerprint, home: self.home(fingerprint), number: quota.number, since: Time::MAX };
         }
-        Ok(self.decide_seated(&asks[..charges.len()], charges, decisions, now))
+        Ok(self.decide_seated(&asks[..charges.len()], charges, false, decisions, now))
     }
 
     /// Forgets the bucket of `key`: it is full.
@@ -286,19 +286,19 @@ impl Table {
             match self.attempt(request) {
                 Attempt::Decided(decision) => return decision,
                 Attempt::Torn => backoff.wait(),
-                Attempt::NeedsLocks => return self.check_with_locks(request),
+                Attempt::NeedsLocks { probing } => return self.check_with_locks(request, probing),
             }
         }
     }
 
     #[cold]
-    fn check_with_locks(&self, request: Request<'_>) -> Decision {
+    fn check_with_locks(&self, request: Request<'_>, probing: bool) -> Decision {
         let Request { limit, fingerprint, home, cost, now } = request;
         let TableLimit { id, quota: KnownQuota { quota, number }, at_bound, since } = *limit;
         let ask = Ask { fingerprint, home, number, since };
         let charge = Charge { limit: id, quota, key: &[], cost, mode: Mode::Enforce, at_bound };
         let mut decision = Decision::unmade(&quota);
-        let _ = self.decide_seated(&[ask], &[charge], std::slice::from_mut(&mut decision), now);
+        let _ = self.decide_seated(&[ask], &[charge], probing, std::slice::from_mut(&mut decision), now);
         decision
     }
 }
