@@ -1,6 +1,5 @@
 //! The first minute with the program: a limit, the built-in API, and what a client and an operator see.
 
-
 mod support;
 
 use std::thread;

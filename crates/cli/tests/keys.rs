@@ -1,6 +1,5 @@
 //! Whose requests are counted together, through the whole program: `--key`, `--trust`, `--client-from`.
 
-
 mod support;
 
 use support::http::Connection;

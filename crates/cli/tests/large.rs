@@ -1,6 +1,5 @@
 //! Bodies that are larger than the memory they may take on their way.
 
-
 mod support;
 
 use std::io::{self, Read, Write};

@@ -1,6 +1,5 @@
 //! The program as its user meets it: help, messages, exit codes, and what it leaves alone.
 
-
 mod support;
 
 use std::fs;

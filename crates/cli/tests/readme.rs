@@ -1,6 +1,5 @@
 //! What README.md says is so: its commands are understood, and what it shows is what the program prints.
 
-
 mod support;
 
 use std::fs;

@@ -1,6 +1,5 @@
 //! Being told to stop, while requests are in flight.
 
-
 mod support;
 
 use std::net::TcpStream;

@@ -1,7 +1,6 @@
 //! Policies over a store, on a clock that stands still unless it is moved: from a request to its answer.
 
 #![cfg(feature = "policy")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fmt;
 use std::future::{Future, ready};

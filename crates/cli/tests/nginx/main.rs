@@ -4,7 +4,6 @@
 //! law. That they are at least 5 less shows that nothing is lost either. The upper bound must hold in each run; the
 //! lower one also needs a machine that lets the clients go on, so it has a few tries.
 
-
 mod knocking;
 mod server;
 #[path = "../support/mod.rs"]

@@ -1,6 +1,5 @@
 //! The layer, seen from outside: requests go in, answers come out, and a clock is driven between.
 
-
 mod answers;
 mod connections;
 mod edges;

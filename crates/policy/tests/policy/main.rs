@@ -1,6 +1,5 @@
 //! From requests to charges, as those see it who use the crate; the public reports of faults among them.
 
-
 mod client_address;
 mod given;
 mod keys;

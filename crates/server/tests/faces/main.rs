@@ -1,6 +1,5 @@
 //! The faces over real sockets: clients that write bytes, and upstreams that behave or do not.
 
-
 mod draining;
 mod failing;
 mod hostile;
