@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Response, StatusCode, request::Parts};
+use tidegate::{Quota, whole_seconds_up};
 
 use crate::layer::Settings;
 use crate::{Report, fields, grpc, problem};
@@ -97,14 +98,10 @@ impl Denial {
     /// The name of the limit is in it as it is; whoever passes the words on escapes them.
     #[must_use]
     pub fn detail(&self) -> String {
-        let limit = self
-            .0
-            .report
-            .as_ref()
-            .map(|report| format!("limit \"{}\" ({})", report.limit_name(), report.decision().quota()));
+        let limit = self.0.report.as_ref().map(|report| called(report.limit_name(), report.decision().quota()));
         let limit = limit.as_deref().unwrap_or("its limit");
         match self.0.reason {
-            Reason::Limit if self.0.retry_after.is_some() => format!("{limit} is used up; {}", self.when()),
+            Reason::Limit if self.0.retry_after.is_some() => format!("{limit}{USED_UP}{}", self.when()),
             Reason::Limit => self.never(limit),
             Reason::MemoryBound => format!("the server has no room for another client under {limit}; {}", self.when()),
             Reason::MissingKey => "the request lacks what its limit goes by, so waiting does not help".to_owned(),
@@ -114,11 +111,9 @@ impl Denial {
     }
 
     fn when(&self) -> String {
-        match self.0.retry_after.map(tidegate::whole_seconds_up) {
-            Some(0 | 1) => "try again in 1 second".to_owned(),
-            Some(seconds) => format!("try again in {seconds} seconds"),
-            None => "waiting does not help".to_owned(),
-        }
+        let mut text = String::new();
+        push_when(&mut text, self.0.retry_after);
+        text
     }
 
     fn never(&self, limit: &str) -> String {
@@ -134,6 +129,26 @@ impl Denial {
                 )
             }
         }
+    }
+}
+
+/// A limit in words.
+pub(crate) fn called(name: &str, quota: &Quota) -> String {
+    format!("limit \"{name}\" ({quota})")
+}
+
+/// What is said of a limit that lets the request pass later; when follows.
+pub(crate) const USED_UP: &str = " is used up; ";
+
+/// Adds when to come back: plain words, which need no escapes anywhere.
+pub(crate) fn push_when(text: &mut String, retry_after: Option<Duration>) {
+    match retry_after.map(whole_seconds_up) {
+        Some(0 | 1) => text.push_str("try again in 1 second"),
+        Some(seconds) => {
+            let mut digits = itoa::Buffer::new();
+            ["try again in ", digits.format(seconds), " seconds"].iter().for_each(|part| text.push_str(part));
+        }
+        None => text.push_str("waiting does not help"),
     }
 }
 

@@ -9,6 +9,7 @@ use http::HeaderValue;
 use tidegate::Quota;
 
 use crate::fields::{draft7, draft10};
+use crate::problem::UsedUp;
 use crate::text::sf_string;
 
 /// The most bytes of a limit's name that header fields show, escapes included; the rest is cut off.
@@ -34,6 +35,8 @@ pub(crate) struct Line {
     pub(crate) quota: Quota,
     /// The name as a String of structured fields.
     pub(crate) string: Box<str>,
+    /// The body of a denial.
+    pub(crate) used_up: UsedUp,
 }
 
 impl Line {
@@ -79,7 +82,13 @@ impl Roster {
 
 fn line(applied: Applied<'_>) -> Line {
     let Applied { place, name, quota } = applied;
-    Line { place, name: name.into(), quota, string: sf_string(name, NAME_BYTES_MAX).into() }
+    Line {
+        place,
+        name: name.into(),
+        quota,
+        string: sf_string(name, NAME_BYTES_MAX).into(),
+        used_up: UsedUp::new(name, &quota),
+    }
 }
 
 /// The rosters of one layer.
