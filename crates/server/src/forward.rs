@@ -4,6 +4,7 @@
 //! is gets written here, from the connection, unless the peer is trusted to say it.
 
 use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr};
 
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -44,6 +45,9 @@ const fn refuse(status: StatusCode, detail: &'static str) -> Refusal {
 /// Which of the fields that need work are there. One look at each name saves a dozen searches that find nothing.
 #[derive(Clone, Copy, Default)]
 struct Seen {
+    /// `Connection`, which is often there alone.
+    connection: bool,
+    /// Another field that speaks of one connection.
     of_connection: bool,
     claims: bool,
     forwarded: bool,
@@ -54,7 +58,8 @@ impl Seen {
         let mut seen = Self::default();
         for name in headers.keys() {
             match name.as_str() {
-                "connection" | "keep-alive" | "proxy-connection" | "te" | "transfer-encoding" | "upgrade" => {
+                "connection" => seen.connection = true,
+                "keep-alive" | "proxy-connection" | "te" | "transfer-encoding" | "upgrade" => {
                     seen.of_connection = true;
                 }
                 "x-forwarded-for" | "x-forwarded-host" | "x-forwarded-proto" => seen.forwarded = true,
@@ -84,13 +89,13 @@ pub(crate) fn request(
     let seen = Seen::in_fields(&parts.headers);
     settle_host(parts, upstream)?;
     settle_target(parts, upstream)?;
+    let trailers = seen.of_connection && accepts_trailers(&parts.headers);
     if seen.of_connection {
         check_coding(&parts.headers)?;
-        let trailers = accepts_trailers(&parts.headers);
-        remove_fields_of_connection(&mut parts.headers);
-        if trailers {
-            parts.headers.insert(header::TE, HeaderValue::from_static("trailers"));
-        }
+    }
+    remove_fields_of_connection(&mut parts.headers, seen);
+    if trailers {
+        parts.headers.insert(header::TE, HeaderValue::from_static("trailers"));
     }
     if has_body && !parts.headers.contains_key(header::CONTENT_LENGTH) {
         parts.headers.insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
@@ -106,13 +111,12 @@ pub(crate) fn request(
 
 /// Makes of the upstream's response the one for the client.
 pub(crate) fn response(headers: &mut HeaderMap) {
-    if Seen::in_fields(headers).of_connection {
-        if headers.contains_key(header::TRANSFER_ENCODING) {
-            // The coding decides (RFC 9112, section 6.3); a length beside it is a lie.
-            headers.remove(header::CONTENT_LENGTH);
-        }
-        remove_fields_of_connection(headers);
+    let seen = Seen::in_fields(headers);
+    if seen.of_connection && headers.contains_key(header::TRANSFER_ENCODING) {
+        // The coding decides (RFC 9112, section 6.3); a length beside it is a lie.
+        headers.remove(header::CONTENT_LENGTH);
     }
+    remove_fields_of_connection(headers, seen);
 }
 
 /// Exactly one `Host`; that of the target, if it names one (RFC 9112, section 3.2).
@@ -167,16 +171,19 @@ fn accepts_trailers(headers: &HeaderMap) -> bool {
     headers.get_all(header::TE).iter().any(|value| value.to_str().is_ok_and(|text| text.split(',').any(is_trailers)))
 }
 
-fn remove_fields_of_connection(headers: &mut HeaderMap) {
-    let nominated: Vec<HeaderName> = headers.get_all(header::CONNECTION).iter().flat_map(tokens).collect();
-    for name in nominated {
-        headers.remove(name);
+fn remove_fields_of_connection(headers: &mut HeaderMap, seen: Seen) {
+    if seen.connection {
+        let nominated: Vec<HeaderName> = headers.get_all(header::CONNECTION).iter().flat_map(tokens).collect();
+        for name in nominated {
+            headers.remove(name);
+        }
+        headers.remove(header::CONNECTION);
     }
-    for name in [header::CONNECTION, header::TE, header::TRANSFER_ENCODING, header::UPGRADE] {
-        headers.remove(name);
+    if seen.of_connection {
+        for name in [KEEP_ALIVE, PROXY_CONNECTION, header::TE, header::TRANSFER_ENCODING, header::UPGRADE] {
+            headers.remove(name);
+        }
     }
-    headers.remove(KEEP_ALIVE);
-    headers.remove(PROXY_CONNECTION);
 }
 
 /// The fields that a `Connection` value nominates. Those that frame or address the message are not its to remove.
@@ -191,6 +198,9 @@ fn tokens(value: &HeaderValue) -> impl Iterator<Item = HeaderName> {
 fn introduce(headers: &mut HeaderMap, peer: Client, keep: bool) {
     let mut said = if keep { chain(headers) } else { Vec::new() };
     match peer {
+        Client::Ip(IpAddr::V4(ip)) if said.is_empty() => {
+            headers.insert(X_FORWARDED_FOR, dotted(ip));
+        }
         Client::Ip(ip) => {
             // Writing to memory does not fail.
             let _ = write!(said, "{ip}");
@@ -213,6 +223,29 @@ fn introduce(headers: &mut HeaderMap, peer: Client, keep: bool) {
     }
 }
 
+/// The usual address, without the machinery of formatting, which costs more than all else in this file.
+fn dotted(ip: Ipv4Addr) -> HeaderValue {
+    let (mut text, mut length) = ([0; "255.255.255.255".len()], 0);
+    let mut push = |byte| {
+        text[length] = byte;
+        length += 1;
+    };
+    for (i, octet) in ip.octets().into_iter().enumerate() {
+        if i > 0 {
+            push(b'.');
+        }
+        if octet >= 100 {
+            push(b'0' + octet / 100);
+        }
+        if octet >= 10 {
+            push(b'0' + octet / 10 % 10);
+        }
+        push(b'0' + octet % 10);
+    }
+    // Digits and dots.
+    HeaderValue::from_bytes(&text[..length]).unwrap_or(HeaderValue::from_static("unknown"))
+}
+
 /// All lines of X-Forwarded-For in one, with a comma at its end; empty if there are none.
 fn chain(headers: &HeaderMap) -> Vec<u8> {
     let mut chain = Vec::new();
@@ -221,4 +254,16 @@ fn chain(headers: &HeaderMap) -> Vec<u8> {
         chain.extend_from_slice(b", ");
     }
     chain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dotted_is_how_addresses_are_written() {
+        for ip in [[0, 0, 0, 0], [1, 9, 10, 11], [99, 100, 101, 109], [110, 199, 200, 255], [255, 255, 255, 255]] {
+            assert_eq!(dotted(ip.into()), Ipv4Addr::from(ip).to_string());
+        }
+    }
 }

@@ -24,6 +24,9 @@ const LINGER: Duration = Duration::from_secs(1);
 /// Bytes that a closing connection reads and throws away.
 const LINGER_BYTES_MAX: usize = 256 * 1024;
 
+/// An answer of at most so many bytes is written in one piece: copying it costs less than to tell the kernel of pieces.
+const COALESCED_BYTES_MAX: usize = 1024;
+
 /// A client's socket.
 pub(crate) struct Stream {
     socket: TokioIo<TcpStream>,
@@ -113,7 +116,23 @@ impl Write for Stream {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
+        let mut small = [0; COALESCED_BYTES_MAX];
+        let socket = Pin::new(&mut self.socket);
+        let written = match coalesced(slices, &mut small) {
+            Some(bytes) => socket.poll_write(cx, bytes),
+            None => socket.poll_write_vectored(cx, slices),
+        };
         self.unless_stalled(cx, written)
     }
+}
+
+/// What is to be written, in one piece, if it is small.
+fn coalesced<'a>(slices: &[io::IoSlice<'_>], small: &'a mut [u8; COALESCED_BYTES_MAX]) -> Option<&'a [u8]> {
+    let mut length = 0;
+    for slice in slices {
+        let end = length + slice.len();
+        small.get_mut(length..end)?.copy_from_slice(slice);
+        length = end;
+    }
+    Some(&small[..length])
 }
