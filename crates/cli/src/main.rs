@@ -16,6 +16,11 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
+use mimalloc::MiMalloc;
+
+/// A request's buffers are of sizes that the system's allocator does not keep at hand.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Limits how often callers may knock: exactly, quickly, and with a polite 429.
 #[derive(Parser)]
