@@ -29,6 +29,7 @@ pub struct ByPolicies<C> {
     peer: PeerLookup,
     watch: Option<Watch>,
     rosters: Arc<Rosters>,
+    is_innermost: bool,
 }
 
 /// One request and what was decided on it, seen by whoever counts.
@@ -62,6 +63,12 @@ impl<C: Clock> LimitLayer<ByPolicies<C>> {
         self
     }
 
+    /// Says that no layer further in carries limits, so that nothing has to be remembered for it.
+    pub fn innermost(mut self) -> Self {
+        self.ask.is_innermost = true;
+        self
+    }
+
     /// Shows each decision to `watch`, before the request goes on: for metrics, say.
     pub fn watch(mut self, watch: impl Fn(&Sight<'_>) + Send + Sync + 'static) -> Self {
         self.ask.watch = Some(Arc::new(watch));
@@ -72,7 +79,14 @@ impl<C: Clock> LimitLayer<ByPolicies<C>> {
 impl<C: Clock> ByPolicies<C> {
     pub(crate) fn new(gate: Arc<Gate<Memory<C>>>) -> Self {
         let names = full_names(&gate).into();
-        Self { gate, names, peer: peer_in_extensions, watch: None, rosters: Arc::new(Rosters::new()) }
+        Self {
+            gate,
+            names,
+            peer: peer_in_extensions,
+            watch: None,
+            rosters: Arc::new(Rosters::new()),
+            is_innermost: false,
+        }
     }
 
     fn rule(&self, attributes: &RequestAttributes<'_>, charged: &Extensions, keys: &mut Keys) -> Ruled {
@@ -113,7 +127,7 @@ impl<C: Clock> ByPolicies<C> {
         let answer = verdict.map(|verdict| verdict.binding.map_or(Answer::UNLIMITED, |i| Answer::of(i, decisions[i])));
         self.show(&Sight { answer: answer.ok(), is_matched: true, claim: Some(claim), decisions });
         match answer {
-            Ok(answer) => Ruled { ruling: self.ruling(&answer, claim), charged: marks(&answer, claim) },
+            Ok(answer) => Ruled { ruling: self.ruling(&answer, claim), charged: self.marks(&answer, claim) },
             Err(TooManyQuotas) => Ruling::Denied(Denial::by_store(STORE_RETRY_AFTER)).into(),
         }
     }
@@ -136,6 +150,14 @@ impl<C: Clock> ByPolicies<C> {
         full.map_or(&place.limit.name, |(_, name)| name)
     }
 
+    /// What the layers further in have to know of.
+    fn marks(&self, answer: &Answer, claim: &Claim<'_>) -> Vec<Mark> {
+        match answer.is_allowed() && !self.is_innermost {
+            true => claim.charges().iter().map(|charge| Mark::Limit(charge.limit)).collect(),
+            false => Vec::new(),
+        }
+    }
+
     fn show(&self, sight: &Sight<'_>) {
         if let Some(watch) = &self.watch {
             watch(sight);
@@ -152,13 +174,6 @@ struct Ruled {
 impl From<Ruling> for Ruled {
     fn from(ruling: Ruling) -> Self {
         Self { ruling, charged: Vec::new() }
-    }
-}
-
-fn marks(answer: &Answer, claim: &Claim<'_>) -> Vec<Mark> {
-    match answer.is_allowed() {
-        true => claim.charges().iter().map(|charge| Mark::Limit(charge.limit)).collect(),
-        false => Vec::new(),
     }
 }
 
@@ -185,13 +200,14 @@ impl<C: Clock, B> Ask<B> for ByPolicies<C> {
 
 impl<C> Clone for ByPolicies<C> {
     fn clone(&self) -> Self {
-        let Self { gate, names, peer, watch, rosters } = self;
+        let Self { gate, names, peer, watch, rosters, is_innermost } = self;
         Self {
             gate: Arc::clone(gate),
             names: Arc::clone(names),
             peer: *peer,
             watch: watch.clone(),
             rosters: Arc::clone(rosters),
+            is_innermost: *is_innermost,
         }
     }
 }

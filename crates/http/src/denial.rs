@@ -153,11 +153,11 @@ pub(crate) fn push_when(text: &mut String, retry_after: Option<Duration>) {
 }
 
 /// The answer to a denied request: in gRPC's shape if it was gRPC, else the user's own, else a problem.
-pub(crate) fn answer(denial: &Denial, parts: &Parts, settings: &Settings) -> Response<Bytes> {
+pub(crate) fn answer(denial: &Denial, parts: Parts, settings: &Settings) -> Response<Bytes> {
     let mut answer = match &settings.own_answer {
-        _ if grpc::is_grpc(parts) => return grpc::answer(denial, settings.dialects),
-        Some(own) => own(denial, parts),
-        None => problem::answer(denial),
+        _ if grpc::is_grpc(&parts) => return grpc::answer(denial, settings.dialects),
+        Some(own) => own(denial, &parts),
+        None => problem::answer(denial, parts.headers),
     };
     if settings.own_answer.is_none() || settings.completes_own_answer {
         if let Some(report) = denial.report() {

@@ -78,7 +78,7 @@ pub(crate) fn decided<S: Service<Request<B>>, B>(
 #[cold]
 fn denied<B>(denial: &Denial, request: Request<B>, settings: &Settings) -> Response<Bytes> {
     let (parts, _) = request.into_parts();
-    denial::answer(denial, &parts, settings)
+    denial::answer(denial, parts, settings)
 }
 
 impl<S, B> Asking<S, B> {

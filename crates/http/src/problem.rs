@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use tidegate::Quota;
 
 use crate::denial::{USED_UP, called, push_when};
@@ -31,10 +31,13 @@ const TEMPORARY_REDUCED_CAPACITY: (&str, &str) = (
     "Request cannot be satisfied due to temporary server capacity constraints",
 );
 
-/// The answer to a denied request, without the fields that tell of limits.
-pub(crate) fn answer(denial: &Denial) -> Response<Bytes> {
+/// The answer to a denied request, without the fields that tell of limits. The memory of the request's fields serves
+/// again for its own.
+pub(crate) fn answer(denial: &Denial, mut room: HeaderMap) -> Response<Bytes> {
     let mut answer = Response::new(Bytes::from(body(denial)));
     *answer.status_mut() = denial.status();
+    room.clear();
+    *answer.headers_mut() = room;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
     answer
 }
