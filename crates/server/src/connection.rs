@@ -94,6 +94,8 @@ pin_project! {
         watched: (Phase, u32),
         #[pin]
         timer: Sleep,
+        // The timer knows whom to wake.
+        is_set: bool,
     }
 }
 
@@ -105,18 +107,24 @@ impl Watchdog {
             header_timeout: bounds.header_timeout,
             idle_timeout: bounds.idle_timeout,
             timer: sleep(bounds.header_timeout),
+            is_set: false,
         }
     }
 
-    /// Ready when the connection has to end. Call it whenever the connection is pending.
+    /// Ready when the connection has to end. Call it whenever the connection is pending, from the same task.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Bite> {
         let mut this = self.project();
         let present = (this.progress.phase(), this.progress.requests());
         if present.0 == Phase::Head && *this.watched != present {
             *this.watched = present;
             this.timer.set(sleep(*this.header_timeout));
+            *this.is_set = false;
         }
         loop {
+            if *this.is_set && !this.timer.is_elapsed() {
+                return Poll::Pending;
+            }
+            *this.is_set = true;
             ready!(this.timer.as_mut().poll(cx));
             match present.0 {
                 Phase::Head => return Poll::Ready(Bite::Slow),
@@ -125,6 +133,7 @@ impl Watchdog {
                 Phase::Idle | Phase::Busy => {
                     *this.watched = present;
                     this.timer.set(sleep(*this.idle_timeout));
+                    *this.is_set = false;
                 }
             }
         }

@@ -58,7 +58,8 @@ impl<C: Clock> Gateway<C> {
         });
         let metrics = Arc::new(metrics);
         let counted = Arc::clone(&metrics);
-        let layer = LimitLayer::by_policies(Arc::clone(&gate)).watch(move |sight| count(&counted, &ids, sight));
+        let layer = LimitLayer::by_policies(Arc::clone(&gate)).innermost();
+        let layer = layer.watch(move |sight| count(&counted, &ids, sight));
         let observed = Observed {
             ask: layer.into_ask(),
             gate: Arc::clone(&gate),
