@@ -1,14 +1,14 @@
 //! One bucket: for a limit that has no keys, such as everything that goes to one database.
 //!
-//! Eight words, one cache line: the head, the state, and the quota it is decided under. A denial and a look write
-//! nothing, so that a flood of denials does not move the line between processors.
+//! Eight words, one cache line: the head, the state, and the quota it is decided under if that is not the first one.
+//! A denial and a look write nothing, so that a flood of denials does not move the line between processors.
 
 use std::array;
 use std::fmt;
 
 use tidegate_core::{Cost, Decision, Quota, State, Time, carry_over, decide, grant};
 
-use crate::head::Head;
+use crate::head::{Flag, Head, Version};
 use crate::sync::{AtomicU64, Backoff, Ordering};
 
 const HEAD: usize = 0;
@@ -16,6 +16,8 @@ const DEFICIT: usize = 1;
 const STAMP: usize = 2;
 const QUOTA: usize = 3;
 const QUOTA_WORDS: usize = 5;
+/// Raised in the head once the first quota was replaced.
+const IS_REPLACED: Flag = Flag::FIRST;
 
 /// A bucket that threads share. Time is an argument; each call is one atomic step.
 ///
@@ -32,14 +34,15 @@ const QUOTA_WORDS: usize = 5;
 #[repr(align(64))]
 pub struct Bucket {
     words: [AtomicU64; QUOTA + QUOTA_WORDS],
+    /// Most buckets never have another one, and this one is read without being put together from words.
+    first: Quota,
 }
 
 impl Bucket {
     /// A full bucket.
     #[must_use]
     pub fn new(quota: &Quota) -> Self {
-        let quota = quota.to_words();
-        Self { words: array::from_fn(|i| AtomicU64::new(if i < QUOTA { 0 } else { quota[i - QUOTA] })) }
+        Self { words: array::from_fn(|_| AtomicU64::new(0)), first: *quota }
     }
 
     /// May `cost` tokens be taken at `now`? Takes them if so.
@@ -48,7 +51,7 @@ impl Bucket {
         let mut backoff = Backoff::default();
         loop {
             let version = self.head().read();
-            if let Some((quota, state)) = self.load() {
+            if let Some((quota, state)) = self.load(version) {
                 let (decision, next) = decide(&quota, state, cost, now);
                 if next == state {
                     if self.head().still(version) {
@@ -57,6 +60,9 @@ impl Bucket {
                 } else if let Some(_lock) = self.head().lock_from(version) {
                     self.store(next);
                     return decision;
+                } else {
+                    backoff.wait_for_winner();
+                    continue;
                 }
             }
             backoff.wait();
@@ -70,10 +76,11 @@ impl Bucket {
 
     /// Puts another quota in force. What is owed stays owed, in tokens.
     pub fn replace_at(&self, quota: &Quota, now: Time) {
-        let _lock = self.head().lock();
-        if let Some((old, state)) = self.load() {
+        let mut lock = self.head().lock();
+        if let Some((old, state)) = self.load(lock.version()) {
             self.store(carry_over(&old, quota, state, now));
         }
+        lock.raise(IS_REPLACED);
         for (word, value) in self.words[QUOTA..].iter().zip(quota.to_words()) {
             word.store(value, Ordering::Relaxed);
         }
@@ -81,8 +88,8 @@ impl Bucket {
 
     /// Gives back `tokens`, at most to full.
     pub fn grant_at(&self, tokens: u64, now: Time) {
-        let _lock = self.head().lock();
-        if let Some((quota, state)) = self.load() {
+        let lock = self.head().lock();
+        if let Some((quota, state)) = self.load(lock.version()) {
             self.store(grant(&quota, state, tokens, now));
         }
     }
@@ -99,7 +106,7 @@ impl Bucket {
         let mut backoff = Backoff::default();
         loop {
             let version = self.head().read();
-            let loaded = self.load();
+            let loaded = self.load(version);
             if let (Some((quota, _)), true) = (loaded, self.head().still(version)) {
                 return quota;
             }
@@ -113,9 +120,10 @@ impl Bucket {
 
     /// The quota and the state, possibly torn; `None` if so badly that there is no quota.
     #[inline]
-    fn load(&self) -> Option<(Quota, State)> {
+    fn load(&self, version: Version) -> Option<(Quota, State)> {
         let word = |i: usize| self.words[i].load(Ordering::Relaxed);
-        let quota = Quota::from_words(array::from_fn(|i| word(QUOTA + i)))?;
+        let quota =
+            if version.has(IS_REPLACED) { Quota::from_words(array::from_fn(|i| word(QUOTA + i)))? } else { self.first };
         Some((quota, State::from_parts(word(DEFICIT), Time::from_nanos(word(STAMP)))))
     }
 

@@ -93,6 +93,11 @@ pub(crate) struct Lock<'a> {
 }
 
 impl Lock<'_> {
+    /// The version that was locked.
+    pub(crate) fn version(&self) -> Version {
+        self.version
+    }
+
     pub(crate) fn has(&self, flag: Flag) -> bool {
         self.version.has(flag)
     }
