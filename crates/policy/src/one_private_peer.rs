@@ -35,9 +35,15 @@ impl OnePrivatePeer {
         Self { peer: AtomicU64::new(0), forwarded: AtomicU32::new(0), looks: AtomicU32::new(looks) }
     }
 
+    /// Has the matter been settled, so that nobody needs to look any more?
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.looks.load(Ordering::Relaxed) >= LOOKS_MAX
+    }
+
     /// Looks at a request. The warning's text, once, if it is due.
     pub fn look<A: Attributes + ?Sized>(&self, attributes: &A) -> Option<String> {
-        if self.looks.load(Ordering::Relaxed) >= LOOKS_MAX {
+        if self.is_settled() {
             return None;
         }
         self.looks.fetch_add(1, Ordering::Relaxed);

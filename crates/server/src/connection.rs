@@ -15,12 +15,12 @@ use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper_util::service::{TowerToHyperService, TowerToHyperServiceFuture};
 use pin_project_lite::pin_project;
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 use tower_service::Service;
 
+use crate::called::Called;
 use crate::progress::{Flight, Phase, Progress};
 use crate::stream::Stream;
 use crate::{Bounds, Drain, Peer};
@@ -46,7 +46,7 @@ where
 {
     let progress = Arc::new(Progress::new());
     let stream = Stream::new(socket, Arc::clone(&progress), bounds.stall_timeout);
-    let service = Observed { service: TowerToHyperService::new(service), peer, progress: Arc::clone(&progress) };
+    let service = Observed { service, peer, progress: Arc::clone(&progress) };
     let mut connection = pin!(http(bounds).serve_connection(stream, service));
     let mut watchdog = pin!(Watchdog::new(progress, bounds));
     let mut draining = pin!(drain.started());
@@ -142,7 +142,7 @@ impl Watchdog {
 
 /// The service of one connection: it adds the peer to each request and notes the progress.
 struct Observed<S> {
-    service: TowerToHyperService<S>,
+    service: S,
     peer: Peer,
     progress: Arc<Progress>,
 }
@@ -158,7 +158,7 @@ where
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         let flight = self.progress.request_came(!request.body().is_end_stream());
         request.extensions_mut().insert(self.peer);
-        Answering { answer: self.service.call(request), flight: Some(flight) }
+        Answering { answer: Called::new(self.service.clone(), request), flight: Some(flight) }
     }
 }
 
@@ -168,7 +168,7 @@ pin_project! {
         S: Service<Request<Incoming>>,
     {
         #[pin]
-        answer: TowerToHyperServiceFuture<S, Request<Incoming>>,
+        answer: Called<S, Request<Incoming>>,
         flight: Option<Flight>,
     }
 }

@@ -157,9 +157,9 @@ impl<C> Clone for Observed<C> {
 
 impl<C: Clock, B> Ask<B> for Observed<C> {
     fn ask(&self, request: &mut Request<B>) -> Asked {
-        let attributes = RequestAttributes::new(request, peer_in_extensions(request.extensions()));
-        if let Some(text) = self.one_private_peer.look(&attributes) {
-            (self.notice)(&text);
+        if !self.one_private_peer.is_settled() {
+            let attributes = RequestAttributes::new(request, peer_in_extensions(request.extensions()));
+            self.one_private_peer.look(&attributes).iter().for_each(|text| (self.notice)(text));
         }
         let asked_at = self.gate.store().now();
         let asked = self.ask.ask(request);

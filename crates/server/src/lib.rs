@@ -16,6 +16,7 @@
 mod admin;
 mod body;
 mod bounds;
+mod called;
 mod connection;
 mod connections;
 mod drain;

@@ -50,7 +50,7 @@ pub async fn serve<S, B>(
 where
     S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
     S::Future: Send,
-    S::Error: Into<Box<dyn Error + Send + Sync>>,
+    S::Error: Into<Box<dyn Error + Send + Sync>> + Send,
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {

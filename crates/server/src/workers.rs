@@ -29,7 +29,7 @@ pub fn run<S, B>(
 where
     S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
     S::Future: Send,
-    S::Error: Into<Box<dyn Error + Send + Sync>>,
+    S::Error: Into<Box<dyn Error + Send + Sync>> + Send,
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
