@@ -22,10 +22,10 @@ use process::{Server, version};
 
 /// Rounds in which everything is allowed, and in which nearly everything is denied.
 const ROUNDS: usize = 11;
-const ROUND: Duration = Duration::from_millis(1_200);
+const ROUND: Duration = Duration::from_millis(1_000);
 /// Rounds at half load.
 const OPEN_ROUNDS: usize = 11;
-const OPEN_ROUND: Duration = Duration::from_millis(1_500);
+const OPEN_ROUND: Duration = Duration::from_millis(1_200);
 /// A load in which less than this share is denied, or allowed, is not the load that is meant.
 const SHARE_MIN: f64 = 0.9;
 
