@@ -18,6 +18,7 @@ mod bucket;
 mod fingerprint;
 mod groups;
 mod head;
+mod locks;
 mod pools;
 mod quota_cell;
 mod quotas;

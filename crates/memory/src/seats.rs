@@ -12,8 +12,9 @@ use tidegate_core::{AtBound, CHARGES_MAX, Charge, Cost, Decision, Held, Standing
 
 use crate::attempt::Full;
 use crate::fingerprint::Fingerprint;
-use crate::groups::{Group, KEYS_AWAY, KEYS_POOLED, SLOTS, Slot};
+use crate::groups::{KEYS_AWAY, KEYS_POOLED, SLOTS, Slot};
 use crate::head::Lock;
+use crate::locks::Locks;
 use crate::pools::{Pool, PoolsLock};
 use crate::table::{PROBES, Table, count};
 
@@ -338,38 +339,4 @@ impl Seat {
 /// The first ask on the same key; itself, mostly.
 fn first_ask(asks: &[Ask], i: usize) -> usize {
     asks[..i].iter().position(|earlier| earlier.fingerprint == asks[i].fingerprint).unwrap_or(i)
-}
-
-/// The locks of one round, in the order of their groups.
-struct Locks<'a, const N: usize> {
-    groups: [usize; N],
-    locks: [Option<Lock<'a>>; N],
-    length: usize,
-}
-
-impl<'a, const N: usize> Locks<'a, N> {
-    fn take(table: &'a Table, asks: &[Ask], probing: &[bool; CHARGES_MAX]) -> Self {
-        let mut taken = Self { groups: [0; N], locks: [const { None }; N], length: 0 };
-        for group in asks.iter().zip(probing).flat_map(|(ask, probing)| table.chain(ask.home, *probing)) {
-            taken.insert(group);
-        }
-        for (lock, group) in taken.locks.iter_mut().zip(&taken.groups[..taken.length]) {
-            *lock = Some(Group::head(table.groups.group(*group)).lock());
-        }
-        taken
-    }
-
-    /// Adds a group to the sorted list, once.
-    fn insert(&mut self, group: usize) {
-        if let Err(at) = self.groups[..self.length].binary_search(&group) {
-            self.groups.copy_within(at..self.length, at + 1);
-            self.groups[at] = group;
-            self.length += 1;
-        }
-    }
-
-    fn of(&mut self, group: usize) -> Option<&mut Lock<'a>> {
-        let at = self.groups[..self.length].binary_search(&group).ok()?;
-        self.locks[at].as_mut()
-    }
 }

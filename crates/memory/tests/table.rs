@@ -291,6 +291,54 @@ fn a_seat_left_behind_gives_no_token_early() {
     assert!(!late.is_allowed() || late.decided_at() >= ms(3_000), "{late:?}");
 }
 
+/// One key behind the home still owes something, so the flag stays up while a newcomer takes another's seat there.
+#[test]
+fn a_seat_behind_the_home_that_is_taken_gives_no_token_early() {
+    let table = table(40);
+    let slow = limit(&table, "1/h", AtBound::Displace);
+    let quick = limit(&table, "1/s", AtBound::Displace);
+    for key in ["1", "2", "3", "4", "5", "behind"] {
+        assert!(table.check_at(&slow, key, Cost::ONE, ms(0)).is_allowed());
+    }
+    assert!(table.check_at(&quick, "away", Cost::ONE, ms(0)).is_allowed());
+    assert!(table.check_at(&quick, "new", Cost::ONE, ms(1_000)).is_allowed());
+    let late = table.check_at(&quick, "away", Cost::ONE, ms(500));
+    assert!(late.is_allowed() && late.decided_at() == ms(1_000), "{late:?}");
+    assert!(!table.check_at(&slow, "behind", Cost::ONE, ms(1_000)).is_allowed(), "it is still found");
+}
+
+/// A decision that charges nothing lowers the flag of a home in which a slot is free.
+#[test]
+fn a_flag_that_is_lowered_gives_no_token_early() {
+    let table = table(40);
+    let slow = limit(&table, "1/h", AtBound::Displace);
+    for key in ["1", "2", "3", "4", "5"] {
+        assert!(table.check_at(&slow, key.as_bytes(), Cost::ONE, ms(0)).is_allowed());
+    }
+    let quick = limit(&table, "1/s", AtBound::Displace);
+    assert!(table.check_at(&quick, "away".as_bytes(), Cost::ONE, ms(0)).is_allowed());
+    table.reset(limit_id(), "5".as_bytes());
+    let of_this_limit = |key| Charge { limit: limit_id(), ..charge("", quota("1/s"), key, 1) };
+    let blocked = charge("blocked", quota("0/min"), "new", 1);
+    assert!(!decide(&table, &[of_this_limit("new"), blocked], ms(1_000)).0.allowed);
+    let late = table.check_at(&quick, "away".as_bytes(), Cost::ONE, ms(500));
+    assert!(!late.is_allowed() || late.decided_at() >= ms(1_000), "{late:?}");
+}
+
+/// Once nobody owes anything behind a home whose slots are free, a key sits in its home again, and is found there.
+#[test]
+fn a_key_behind_its_home_is_found_when_the_home_has_room_again() {
+    let table = table(40);
+    let slow = limit(&table, "1/h", AtBound::Displace);
+    for key in ["1", "2", "3", "4", "5", "behind"] {
+        assert!(table.check_at(&slow, key, Cost::ONE, ms(0)).is_allowed());
+    }
+    for key in ["1", "2", "3"] {
+        table.reset(limit_id(), key);
+    }
+    assert_eq!(shown(&table.check_at(&slow, "behind", Cost::ONE, ms(0))), "deny 3600s");
+}
+
 #[test]
 fn a_table_is_as_large_as_it_says() {
     for (keys, capacity) in [(0, 5), (1, 5), (5, 5), (6, 10), (1_000, 1_000), (1_048_576, 1_048_580)] {
