@@ -2,7 +2,7 @@
 //! a loop that reads the same clock and writes to memory of the same size.
 //!
 //! Both loops are interrupted by whatever else the machine does, so the two are run in turn, five times, and a turn in
-//! which the kernel gave the processor to someone else does not count.
+//! which the processor was given to someone else does not count.
 
 mod rounds;
 
@@ -48,17 +48,24 @@ fn slowest(mut turn: impl FnMut(u64, Time)) -> Duration {
     slowest
 }
 
-/// How often the kernel took the processor away from this process, where it says so.
+/// How often the kernel took the processor away from this process, and how long a hypervisor took it from the kernel,
+/// where they say so.
 #[derive(Default)]
 struct Interruptions(u64);
 
 impl Interruptions {
     fn had_another(&mut self) -> bool {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"));
-        let count = line.and_then(|count| count.trim().parse().ok()).unwrap_or(0);
+        let count =
+            number_in("/proc/self/status", "nonvoluntary_ctxt_switches:", 0) + number_in("/proc/stat", "cpu ", 7);
         std::mem::replace(&mut self.0, count) != count
     }
+}
+
+/// The number at `place` behind `name` in a file of names and numbers; 0 if there is none.
+fn number_in(path: &str, name: &str, place: usize) -> u64 {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let numbers = text.lines().find_map(|line| line.strip_prefix(name));
+    numbers.and_then(|numbers| numbers.split_whitespace().nth(place)?.parse().ok()).unwrap_or(0)
 }
 
 /// New keys all the time: each lives for as long as a million and more others need to come, so that first the slots
