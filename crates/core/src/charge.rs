@@ -58,6 +58,8 @@ pub enum Mode {
 }
 
 /// What a limit does for a key that is new to a store without room for another bucket.
+///
+/// Limits that share a store should agree on it: one that displaces may take the slot of one that does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AtBound {
     /// Take the slot of the bucket nearest to full among those probed. It is counted, and whoever is displaced starts
