@@ -199,7 +199,7 @@ fn at_the_bound_a_newcomer_meets_what_was_chosen() {
         (statuses.into_iter().filter(|status| *status != 200).collect::<Vec<_>>(), displaced)
     };
     let (denied, displaced) = newcomer("deny");
-    assert!(denied.len() > 400 && denied.iter().all(|status| *status == 503) && displaced == 0);
+    assert!(denied.len() > 400 && denied.iter().all(|status| *status == 429) && displaced == 0);
     let (denied, displaced) = newcomer("pool");
     assert!(denied.len() > 400 && denied.iter().all(|status| *status == 429) && displaced == 0);
     let (denied, displaced) = newcomer("displace");
