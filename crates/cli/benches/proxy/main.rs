@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Contestants take turns in rounds, and the order is turned with each round, so that a machine which gets slower for
-//! a while slows all of them. What counts are ratios between neighbours of one round, and of these the median.
+//! a while slows all of them. What counts are ratios between neighbours of one round, and of these the median. A tail
+//! of latencies is what a disturbance spoils first, so there the rounds that were disturbed least are compared.
 
 mod client;
 mod contestants;
@@ -23,9 +24,9 @@ use process::{Server, version};
 /// Rounds in which everything is allowed, and in which nearly everything is denied.
 const ROUNDS: usize = 11;
 const ROUND: Duration = Duration::from_millis(1_000);
-/// Rounds at half load.
-const OPEN_ROUNDS: usize = 11;
-const OPEN_ROUND: Duration = Duration::from_millis(1_200);
+/// Rounds at half load. They are short, so that on a shared machine a good part of them is not disturbed.
+const OPEN_ROUNDS: usize = 31;
+const OPEN_ROUND: Duration = Duration::from_millis(400);
 /// A load in which less than this share is denied, or allowed, is not the load that is meant.
 const SHARE_MIN: f64 = 0.9;
 
@@ -190,10 +191,9 @@ fn at_half_load(field: &Field<'_>, per_second: f64) -> io::Result<Verdict> {
     let title = format!("at {per_second:.0} requests/s");
     println!("\n{title:<32} {:>12} {:>26}", "p50 us", "p99 us");
     for (place, one) in all.iter().enumerate() {
-        println!("{:<32} {:>12.0} {:>26.0}", one.name, median(p50s[place].clone()), median(p99s[place].clone()));
+        println!("{:<32} {:>12.0} {:>26.0}", one.name, calm(&p50s[place]), calm(&p99s[place]));
     }
-    let ratios = p99s[OURS_PLACE].iter().zip(&p99s[NGINX_PLACE]).map(|(ours, nginx)| ours / nginx).collect();
-    Ok(Verdict::at_most("p99 at half load, of nginx", P99_MAX, median(ratios)))
+    Ok(Verdict::at_most("p99 at half load, of nginx", P99_MAX, calm(&p99s[OURS_PLACE]) / calm(&p99s[NGINX_PLACE])))
 }
 
 /// A ratio beside its target.
@@ -217,6 +217,13 @@ impl Verdict {
         let met = if self.met { "met" } else { "missed" };
         println!("{:<52} {:>6.3}   {}, {met}", self.name, self.ratio, self.target);
     }
+}
+
+/// The lower quartile: a round in which nobody else wanted the processors.
+fn calm(latencies: &[f64]) -> f64 {
+    let mut sorted = latencies.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 4]
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
