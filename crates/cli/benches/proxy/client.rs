@@ -1,11 +1,13 @@
 //! The client that loads each contestant: the same bytes, the same keys, the same order.
 //!
-//! It is one thread, and cheap, so that it is not what is measured. The closed loop keeps every connection busy and
-//! tells what a server manages. The open loop sends at planned times whatever comes back, and counts a latency from the
-//! planned time, so that a server which stalls is charged for all that had to wait (no coordinated omission).
+//! The closed loop keeps every connection busy and tells what a server manages; it is one thread, and cheap, so that it
+//! is not what is measured. The open loop sends at planned times and counts a latency from the planned time, so that a
+//! server which stalls is charged for all that had to wait (no coordinated omission).
 
+use std::fs;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Callers that are told apart by their `x-api-key`.
@@ -15,6 +17,8 @@ pub(crate) const CONNECTIONS: usize = 64;
 
 /// The longest answer that is understood, in bytes.
 const ANSWER_BYTES_MAX: usize = 4096;
+/// The time that all connections of an open loop have to open.
+const HEAD_START: Duration = Duration::from_millis(50);
 /// Nothing takes this long, unless the server is gone.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Whose key is random has this number to start from, so that each run sends the same.
@@ -92,7 +96,7 @@ pub(crate) fn closed_loop(
     mut callers: Callers,
     is_over: impl Fn(u64, Duration) -> bool,
 ) -> io::Result<Tally> {
-    let mut connections = connect(server, false)?;
+    let mut connections = (0..CONNECTIONS).map(|_| Connection::open(server)).collect::<io::Result<Vec<_>>>()?;
     let mut tally = Tally::default();
     let start = Instant::now();
     for connection in &mut connections {
@@ -113,43 +117,49 @@ pub(crate) fn closed_loop(
 }
 
 /// Sends `per_second` requests for `span`, evenly spaced; gives the latencies, sorted.
+///
+/// Each connection has its thread, which sleeps until its next request is planned. A client that spins instead would
+/// mislead the kernel: whom it wakes is put on its processor, where it would soon sleep itself if it were a usual one.
 pub(crate) fn open_loop(server: SocketAddr, per_second: f64, span: Duration) -> io::Result<Vec<Duration>> {
-    let mut free = connect(server, true)?;
-    let mut callers = Callers::random();
-    let planned_count = (per_second * span.as_secs_f64()) as u64;
-    let planned = |i: u64| Duration::from_secs_f64(i as f64 / per_second);
-    let (mut latencies, mut busy, mut sent) = (Vec::new(), Vec::<(Duration, Connection)>::new(), 0);
-    let start = Instant::now();
-    while (latencies.len() as u64) < planned_count {
-        if sent < planned_count && planned(sent) <= start.elapsed() {
-            // With no connection free it waits, and its latency grows.
-            if let Some(mut connection) = free.pop() {
-                connection.send(callers.next())?;
-                busy.push((planned(sent), connection));
-                sent += 1;
-            }
-        }
-        let mut place = 0;
-        while let Some((planned_at, connection)) = busy.get_mut(place) {
-            match connection.poll()? {
-                Some(200) => {
-                    latencies.push(start.elapsed() - *planned_at);
-                    free.push(busy.swap_remove(place).1);
-                }
-                Some(status) => return Err(io::Error::other(format!("answered with {status}"))),
-                None => place += 1,
-            }
-        }
-        if start.elapsed() > span + PATIENCE {
-            return Err(ErrorKind::TimedOut.into());
-        }
-    }
+    // Otherwise sleep may take 50 us more than it is told to; the threads inherit it. Without it all are told later.
+    let _ = fs::write("/proc/self/timerslack_ns", "1");
+    let plan =
+        Plan { start: Instant::now() + HEAD_START, per_second, count: (per_second * span.as_secs_f64()) as usize };
+    let mut latencies = thread::scope(|scope| {
+        let threads: Vec<_> = (0..CONNECTIONS).map(|nth| scope.spawn(move || plan.send_each(server, nth))).collect();
+        let parts = threads.into_iter().map(|thread| thread.join().unwrap_or(Err(ErrorKind::Other.into())));
+        parts.collect::<io::Result<Vec<_>>>().map(|parts| parts.concat())
+    })?;
     latencies.sort_unstable();
     Ok(latencies)
 }
 
-fn connect(server: SocketAddr, nonblocking: bool) -> io::Result<Vec<Connection>> {
-    (0..CONNECTIONS).map(|_| Connection::open(server, nonblocking)).collect()
+/// When requests are sent.
+#[derive(Clone, Copy)]
+struct Plan {
+    start: Instant,
+    per_second: f64,
+    count: usize,
+}
+
+impl Plan {
+    /// Sends the requests of the `nth` connection; gives their latencies.
+    fn send_each(self, server: SocketAddr, nth: usize) -> io::Result<Vec<Duration>> {
+        let mut connection = Connection::open(server)?;
+        let mut callers = Callers::Random(SEED ^ nth as u64);
+        let mut latencies = Vec::new();
+        for i in (nth..self.count).step_by(CONNECTIONS) {
+            let planned = self.start + Duration::from_secs_f64(i as f64 / self.per_second);
+            thread::sleep(planned.saturating_duration_since(Instant::now()));
+            connection.send(callers.next())?;
+            let status = connection.wait()?;
+            if status != 200 {
+                return Err(io::Error::other(format!("answered with {status}")));
+            }
+            latencies.push(planned.elapsed());
+        }
+        Ok(latencies)
+    }
 }
 
 /// A connection with at most one request under way.
@@ -161,11 +171,10 @@ struct Connection {
 }
 
 impl Connection {
-    fn open(server: SocketAddr, nonblocking: bool) -> io::Result<Self> {
+    fn open(server: SocketAddr) -> io::Result<Self> {
         let socket = TcpStream::connect(server)?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(PATIENCE))?;
-        socket.set_nonblocking(nonblocking)?;
         Ok(Self { socket, request: HEAD.to_vec(), answer: vec![0; ANSWER_BYTES_MAX], read: 0 })
     }
 
@@ -182,25 +191,15 @@ impl Connection {
     /// Waits for the answer; gives its status.
     fn wait(&mut self) -> io::Result<u16> {
         loop {
-            if let Some(status) = self.poll()? {
+            match self.socket.read(&mut self.answer[self.read..])? {
+                0 => return Err(ErrorKind::UnexpectedEof.into()),
+                read => self.read += read,
+            }
+            if let Some(status) = status_if_complete(&self.answer[..self.read])? {
+                self.read = 0;
                 return Ok(status);
             }
         }
-    }
-
-    /// Reads once. The status, if the answer is complete.
-    fn poll(&mut self) -> io::Result<Option<u16>> {
-        match self.socket.read(&mut self.answer[self.read..]) {
-            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            Ok(read) => self.read += read,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-            Err(error) => return Err(error),
-        }
-        let status = status_if_complete(&self.answer[..self.read])?;
-        if status.is_some() {
-            self.read = 0;
-        }
-        Ok(status)
     }
 }
 
