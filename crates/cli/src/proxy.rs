@@ -12,7 +12,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tidegate::policy::{
     AddressField, ClientAddress, Explanation, KeyParts, KeyPartsError, NameError, Policies, Policy, Trust, TrustError,
 };
-use tidegate::{Algorithm, AtBound, Limit, Memory, Mode, SystemClock, TableOptions};
+use tidegate::{Algorithm, AtBound, Handling, Limit, Memory, Mode, SystemClock, TableOptions};
 use tidegate_http::Dialects;
 use tidegate_server::{Bounds, Drain, Gateway, GatewaySetup, Upstream, UpstreamError};
 
@@ -141,7 +141,8 @@ impl Proxy {
             ..ClientAddress::default()
         };
         let policy = Policy::new(POLICY, self.key.clone()).with_limits(self.enforced()?, mode);
-        Ok(Policies::new(client, vec![policy.with_at_bound(self.at_bound)]).map_err(Wrong::new)?)
+        Ok(Policies::new(client, vec![policy.with_handling(Handling::default().with_at_bound(self.at_bound))])
+            .map_err(Wrong::new)?)
     }
 
     fn enforced(&self) -> Result<Vec<Limit>, Wrong> {

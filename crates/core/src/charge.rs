@@ -4,7 +4,7 @@ use core::cmp::Reverse;
 use core::fmt;
 use core::time::Duration;
 
-use crate::{Cost, Decision, Quota, State, Time, decide};
+use crate::{Cost, Decision, Handling, Quota, State, Time, decide};
 
 /// The most charges in one decision.
 pub const CHARGES_MAX: usize = 16;
@@ -57,22 +57,6 @@ pub enum Mode {
     Shadow,
 }
 
-/// What a limit does for a key that is new to a store without room for another bucket.
-///
-/// Limits that share a store should agree on it: one that displaces may take the slot of one that does not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum AtBound {
-    /// Take the slot of the bucket nearest to full among those probed. It is counted, and whoever is displaced starts
-    /// again with a full bucket.
-    #[default]
-    Displace,
-    /// Deny the newcomer until the first of the buckets probed will be full.
-    Deny,
-    /// Let the newcomers of one limit share one bucket. One that gets a bucket of its own later starts with what the
-    /// shared one lacks.
-    Pool,
-}
-
 /// One limit's claim on one request: so much of this key's bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge<'a> {
@@ -86,11 +70,35 @@ pub struct Charge<'a> {
     pub cost: Cost,
     /// Whether a denial counts.
     pub mode: Mode,
-    /// What happens if the store has no room for the key.
-    pub at_bound: AtBound,
+    /// What the limit wants of its store, beyond a decision.
+    pub handling: Handling,
 }
 
-impl Charge<'_> {
+impl<'a> Charge<'a> {
+    /// A charge of one token, enforced, handled as by default.
+    #[must_use]
+    pub fn new(limit: LimitId, quota: Quota, key: &'a [u8]) -> Self {
+        Self { limit, quota, key, cost: Cost::ONE, mode: Mode::default(), handling: Handling::default() }
+    }
+
+    /// The same charge of another cost.
+    #[must_use]
+    pub fn with_cost(self, cost: Cost) -> Self {
+        Self { cost, ..self }
+    }
+
+    /// The same charge in another mode.
+    #[must_use]
+    pub fn with_mode(self, mode: Mode) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// The same charge, handled otherwise.
+    #[must_use]
+    pub fn with_handling(self, handling: Handling) -> Self {
+        Self { handling, ..self }
+    }
+
     /// Do both draw on one bucket? Then their costs are summed.
     #[must_use]
     pub fn shares_bucket(&self, other: &Self) -> bool {
@@ -107,20 +115,58 @@ pub struct Verdict {
     /// The place, among the charges, of the one that binds: of those that deny the one with the longest wait, else
     /// the one with the least remaining. Limits in shadow never bind. `None` if nothing was charged.
     pub binding: Option<usize>,
+    /// Who decided.
+    pub source: Source,
+}
+
+/// Who decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Source {
+    /// The store in which the buckets live.
+    #[default]
+    Store,
+    /// A denial by the store that is not over yet, remembered in this process.
+    DeniedCache,
+    /// Tokens that this process had taken ahead.
+    Lease,
+    /// The failure modes of the limits: the store could not answer.
+    Fallback,
+}
+
+impl Source {
+    /// Every source, the store first.
+    pub const ALL: [Self; 4] = [Self::Store, Self::DeniedCache, Self::Lease, Self::Fallback];
+
+    /// The name that metrics use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Store => "store",
+            Self::DeniedCache => "denied-cache",
+            Self::Lease => "lease",
+            Self::Fallback => "fallback",
+        }
+    }
 }
 
 impl Verdict {
-    /// The verdict that follows from the decisions on all charges.
+    /// The same verdict, of another origin.
+    pub const fn from_source(self, source: Source) -> Self {
+        Self { source, ..self }
+    }
+
+    /// The verdict of the store that follows from the decisions on all charges.
     pub fn over(charges: &[Charge<'_>], decisions: &[Decision]) -> Self {
         let enforced = || charges.iter().zip(decisions).enumerate().filter(|(_, (charge, _))| is_enforced(charge));
         let denying = enforced().filter(|(_, (_, decision))| !decision.is_allowed());
         // Of equals the first one, hence the least of the reversed.
         let longest = denying.min_by_key(|(_, (_, decision))| Reverse((decision.is_never(), decision.retry_after())));
         if let Some((i, _)) = longest {
-            return Self { allowed: false, binding: Some(i) };
+            return Self { allowed: false, binding: Some(i), source: Source::Store };
         }
         let least = enforced().min_by_key(|(_, (_, decision))| decision.remaining());
-        Self { allowed: true, binding: least.map(|(i, _)| i) }
+        Self { allowed: true, binding: least.map(|(i, _)| i), source: Source::Store }
     }
 }
 

@@ -22,6 +22,16 @@ pub enum Outcome {
     Never,
 }
 
+/// Why there is no bucket to decide on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum HeldBy {
+    /// The store has no room for another one.
+    Room,
+    /// The store cannot answer.
+    StoreDown,
+}
+
 /// The answer to one charge.
 #[must_use = "a decision that nobody looks at limits nothing"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +41,9 @@ pub struct Decision {
     now: Time,
     /// The bucket after the decision, brought up to `now`.
     state: State,
-    /// A wait that has another cause than the bucket, in nanoseconds.
+    /// A wait that has another cause than the bucket, in nanoseconds; zero if there is none.
     held_ns: u64,
+    held_by: HeldBy,
     quota: Quota,
 }
 
@@ -43,7 +54,7 @@ pub struct Decision {
 #[inline]
 pub fn decide(quota: &Quota, state: State, cost: Cost, now: Time) -> (Decision, State) {
     let Step { ruling, seen, next } = step(quota, state, cost, now);
-    (Decision { ruling, cost, now, state: seen, held_ns: 0, quota: *quota }, next)
+    (Decision { ruling, cost, now, state: seen, held_ns: 0, held_by: HeldBy::Room, quota: *quota }, next)
 }
 
 impl Decision {
@@ -56,7 +67,12 @@ impl Decision {
             n if n > quota.burst() => Ruling::Never,
             _ => Ruling::Denied,
         };
-        Self { ruling, cost, now, state: State::FULL, held_ns, quota: *quota }
+        Self { ruling, cost, now, state: State::FULL, held_ns, held_by: HeldBy::Room, quota: *quota }
+    }
+
+    /// A denial because the store cannot answer, which is expected to last for `wait`.
+    pub fn without_store(quota: &Quota, cost: Cost, wait: Duration) -> Self {
+        Self { held_by: HeldBy::StoreDown, ..Self::held(quota, cost, Time::ZERO, wait) }
     }
 
     /// The decision that nobody has made yet: an allowed look at a full bucket. For filling arrays.
@@ -150,10 +166,10 @@ impl Decision {
         self.now
     }
 
-    /// Was it not the bucket that decided, but that there is none to be had?
+    /// What decided, if it was not the bucket: there is none to be had.
     #[must_use]
-    pub const fn is_held(&self) -> bool {
-        self.held_ns > 0
+    pub const fn held_by(&self) -> Option<HeldBy> {
+        if self.held_ns > 0 { Some(self.held_by) } else { None }
     }
 
     /// Denied, and can never pass?

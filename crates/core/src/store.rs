@@ -23,6 +23,13 @@ pub trait Store: Send + Sync {
         decisions: &mut [Decision],
     ) -> impl Future<Output = Result<Verdict, Self::Error>> + Send;
 
+    /// What [`Store::decide`] would answer, if it can be said without waiting: the store is in this process, or the
+    /// answer is known here already. With `None` nothing was charged; then [`Store::decide`] is to be asked.
+    fn decide_now(&self, charges: &[Charge<'_>], decisions: &mut [Decision]) -> Option<Result<Verdict, Self::Error>> {
+        let _ = (charges, decisions);
+        None
+    }
+
     /// Forgets the bucket of `key`: it is full again.
     ///
     /// # Errors

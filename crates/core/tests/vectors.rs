@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tidegate_core::{
-    Algorithm, AtBound, Charge, Cost, Decision, Limit, LimitId, Mode, Outcome, Quota, Standing, State, Time,
+    Algorithm, Charge, Cost, Decision, Handling, Limit, LimitId, Mode, Outcome, Quota, Standing, State, Time,
     carry_over, decide, decide_all, grant,
 };
 
@@ -73,7 +73,7 @@ fn read_charge<'a>(vector: &Value, limits: &Value, charge: &'a Value) -> Charge<
         key: text(&charge["key"]).as_bytes(),
         cost: cost(charge),
         mode: if charge["mode"] == "shadow" { Mode::Shadow } else { Mode::Enforce },
-        at_bound: AtBound::default(),
+        handling: Handling::default(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Response, StatusCode, request::Parts};
-use tidegate::{Quota, whole_seconds_up};
+use tidegate::{HeldBy, Quota, whole_seconds_up};
 
 use crate::layer::Settings;
 use crate::{Report, fields, grpc, problem};
@@ -47,7 +47,11 @@ impl Denial {
     #[must_use]
     pub fn by_limit(report: Report) -> Self {
         let decision = report.decision();
-        let reason = if decision.is_held() { Reason::MemoryBound } else { Reason::Limit };
+        let reason = match decision.held_by() {
+            Some(HeldBy::StoreDown) => return Self::by_store(decision.retry_after().unwrap_or(STORE_RETRY_AFTER)),
+            Some(_) => Reason::MemoryBound,
+            None => Reason::Limit,
+        };
         Self::on(Grounds { reason, retry_after: decision.retry_after(), report: Some(report) })
     }
 

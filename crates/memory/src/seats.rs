@@ -103,7 +103,8 @@ impl Table {
         now: Time,
     ) -> Result<Verdict, NeedsProbing> {
         let mut locks = Locks::<LOCKS>::take(self, asks, probing);
-        let mut pools = charges.iter().any(|charge| charge.at_bound == AtBound::Pool).then(|| self.pools.lock());
+        let mut pools =
+            charges.iter().any(|charge| charge.handling.at_bound == AtBound::Pool).then(|| self.pools.lock());
         let now = self.start(asks, probing, now);
         let seats: [Seat; CHARGES] = self.seat_all(asks, charges, probing, &mut locks, pools.as_ref(), now)?;
 
@@ -206,7 +207,7 @@ impl Table {
             self.watermarks.raise(ask.home, now);
             home.lower(KEYS_AWAY);
         }
-        Some(match (room.free, charge.at_bound, room.nearest, pools) {
+        Some(match (room.free, charge.handling.at_bound, room.nearest, pools) {
             (Some(place), ..) => Seat::Free(place),
             _ if !probing => return None,
             (_, AtBound::Displace, Some((_, place)), _) => Seat::Displacing(place),

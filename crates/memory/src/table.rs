@@ -8,7 +8,9 @@
 use std::fmt;
 use std::hash::Hash;
 
-use tidegate_core::{AtBound, CHARGES_MAX, Charge, Cost, Decision, LimitId, Mode, Quota, State, Time, Verdict, grant};
+use tidegate_core::{
+    AtBound, CHARGES_MAX, Charge, Cost, Decision, Handling, LimitId, Mode, Quota, State, Time, Verdict, grant,
+};
 
 use crate::attempt::{Attempt, Request};
 use crate::fingerprint::{Fingerprint, Fingerprints};
@@ -208,7 +210,7 @@ impl Table {
     ) -> Result<Verdict, TooManyQuotas> {
         assert!(charges.len() <= CHARGES_MAX, "at most {CHARGES_MAX} charges in one decision");
         if let ([charge], [decision]) = (charges, &mut *decisions) {
-            let limit = self.know(charge.limit, &charge.quota, charge.at_bound)?;
+            let limit = self.know(charge.limit, &charge.quota, charge.handling.at_bound)?;
             *decision = self.check_at(&limit, charge.key, charge.cost, now);
             return Ok(Verdict::over(charges, decisions));
         }
@@ -296,7 +298,8 @@ impl Table {
         let Request { limit, fingerprint, home, cost, now } = request;
         let TableLimit { id, quota: KnownQuota { quota, number }, at_bound, since } = *limit;
         let ask = Ask { fingerprint, home, number, since };
-        let charge = Charge { limit: id, quota, key: &[], cost, mode: Mode::Enforce, at_bound };
+        let handling = Handling::default().with_at_bound(at_bound);
+        let charge = Charge { limit: id, quota, key: &[], cost, mode: Mode::Enforce, handling };
         let mut decision = Decision::unmade(&quota);
         let _ = self.decide_seated(&[ask], &[charge], probing, std::slice::from_mut(&mut decision), now);
         decision

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{limit, limit_id, ms, quota, shown, table};
-use tidegate_core::{AtBound, Charge, Cost, Decision, LimitId, Mode, Time};
+use tidegate_core::{AtBound, Charge, Cost, Decision, Handling, LimitId, Mode, Time};
 use tidegate_memory::{Table, TableLimit, TableStats};
 
 fn take(table: &Table, limit: &TableLimit, key: &str, t: u64) -> String {
@@ -95,7 +95,7 @@ fn charges_on_one_key_are_summed_in_the_pool_as_well() {
         key: b"new",
         cost: Cost::ONE,
         mode: Mode::Enforce,
-        at_bound: AtBound::Pool,
+        handling: Handling::default().with_at_bound(AtBound::Pool),
     };
     let mut decisions = [Decision::unmade(&one.quota); 2];
     assert!(table.decide_at(&[one, one], &mut decisions, ms(5_000)).unwrap().allowed);
@@ -135,7 +135,7 @@ fn two_newcomers_of_one_decision_never_get_the_same_slot() {
             key,
             cost: Cost::ONE,
             mode: Mode::Enforce,
-            at_bound,
+            handling: Handling::default().with_at_bound(at_bound),
         };
         let mut decisions = [Decision::unmade(limit.quota().quota()); 2];
         // At 60 s one slot is free, and one newcomer too many.
@@ -173,7 +173,7 @@ fn every_newcomer_that_was_pooled_owes_what_the_pool_owes() {
         key,
         cost: Cost::ONE,
         mode: Mode::Enforce,
-        at_bound: AtBound::Pool,
+        handling: Handling::default().with_at_bound(AtBound::Pool),
     };
     let mut decisions = [Decision::unmade(limit.quota().quota()); 2];
     assert!(table.decide_at(&[charge(b"a"), charge(b"b")], &mut decisions, ms(59_000)).unwrap().allowed);

@@ -165,7 +165,7 @@ fn take_all(table: &Table, limit: &TableLimit, keys: [&str; 2]) -> bool {
         key: key.as_bytes(),
         cost: Cost::ONE,
         mode: Mode::Enforce,
-        at_bound: AtBound::Displace,
+        handling: Handling::default().with_at_bound(AtBound::Displace),
     });
     let mut decisions = charges.map(|charge| Decision::unmade(&charge.quota));
     table.decide_at(&charges, &mut decisions, ms(0)).unwrap().allowed

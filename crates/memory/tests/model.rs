@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use common::{quota, table};
 use proptest::prelude::*;
 use tidegate_core::{
-    Algorithm, AtBound, Charge, Cost, Decision, Held, LimitId, Mode, Quota, State, Time, Verdict, carry_over, decide,
-    decide_all, full_at, grant,
+    Algorithm, AtBound, Charge, Cost, Decision, Handling, Held, LimitId, Mode, Quota, Source, State, Time, Verdict,
+    carry_over, decide, decide_all, full_at, grant,
 };
 use tidegate_memory::Table;
 
@@ -163,7 +163,7 @@ fn several(table: &Table, model: &mut Model, draws: &[Draw]) {
     let mut decisions = ours.clone();
     let verdict = table.decide_at(&charges, &mut ours, now).unwrap();
     let Some(at) = ours.first().map(Decision::decided_at) else {
-        return assert_eq!(verdict, Verdict { allowed: true, binding: None });
+        return assert_eq!(verdict, Verdict { allowed: true, binding: None, source: Source::Store });
     };
     assert_time(at, now, model.latest);
     let mut standings: Vec<_> = draws.iter().map(|draw| Ok(model.state(draw.limit, draw.key, at))).collect();
@@ -187,7 +187,7 @@ fn charge<'a>(model: &Model, draw: Draw, key: &'a [u8]) -> Charge<'a> {
         key,
         cost: Cost::new(draw.cost),
         mode: if draw.shadow { Mode::Shadow } else { Mode::Enforce },
-        at_bound: AtBound::Deny,
+        handling: Handling::default().with_at_bound(AtBound::Deny),
     }
 }
 

@@ -4,7 +4,9 @@
 mod common;
 
 use common::{limit, limit_id, ms, quota, shown, table};
-use tidegate_core::{AtBound, CHARGES_MAX, Charge, Cost, Decision, LimitId, Mode, Quota, Time, Verdict};
+use tidegate_core::{
+    AtBound, CHARGES_MAX, Charge, Cost, Decision, Handling, LimitId, Mode, Quota, Source, Time, Verdict,
+};
 use tidegate_memory::{BATCH_MAX, Table, TableOptions};
 
 fn charge<'a>(limit: &str, quota: Quota, key: &'a str, cost: u64) -> Charge<'a> {
@@ -14,7 +16,7 @@ fn charge<'a>(limit: &str, quota: Quota, key: &'a str, cost: u64) -> Charge<'a> 
         key: key.as_bytes(),
         cost: Cost::new(cost),
         mode: Mode::Enforce,
-        at_bound: AtBound::Displace,
+        handling: Handling::default().with_at_bound(AtBound::Displace),
     }
 }
 
@@ -166,7 +168,7 @@ fn several_charges_pass_together_or_not_at_all_in_any_order() {
         }
         for _ in 0..21 {
             let (verdict, shown) = decide(&table, &charges, ms(0));
-            assert_eq!(verdict, Verdict { allowed: false, binding: Some(of_a) });
+            assert_eq!(verdict, Verdict { allowed: false, binding: Some(of_a), source: Source::Store });
             assert_eq!(shown[of_a], "deny 6s");
             assert_eq!(shown[1 - of_a], "allow 20 left");
         }
@@ -177,7 +179,8 @@ fn several_charges_pass_together_or_not_at_all_in_any_order() {
 fn charges_on_one_bucket_are_summed() {
     for at_bound in [AtBound::Displace, AtBound::Deny, AtBound::Pool] {
         let table = table(1_000);
-        let one = Charge { at_bound, ..charge("a", quota("10/min"), "k", 4) };
+        let one =
+            Charge { handling: Handling::default().with_at_bound(at_bound), ..charge("a", quota("10/min"), "k", 4) };
         let (verdict, shown) = decide(&table, &[one, one], ms(0));
         assert!(verdict.allowed);
         assert_eq!(shown, ["allow 2 left", "allow 2 left"]);
@@ -197,7 +200,7 @@ fn a_shadow_is_charged_only_if_the_others_pass_and_denies_nobody() {
     assert_eq!(looks(&table), ["allow 1 left", "allow 1 left"]);
     // The shadow would deny: it is not charged, the other one is.
     let (verdict, shown) = decide(&table, &[shadow, enforced], ms(0));
-    assert_eq!(verdict, Verdict { allowed: true, binding: Some(1) });
+    assert_eq!(verdict, Verdict { allowed: true, binding: Some(1), source: Source::Store });
     assert_eq!(shown, ["deny 20s", "allow 0 left"]);
     // The enforced one denies: neither is charged.
     assert!(!decide(&table, &[shadow, enforced], ms(20_000)).0.allowed);
@@ -207,7 +210,7 @@ fn a_shadow_is_charged_only_if_the_others_pass_and_denies_nobody() {
 #[test]
 fn no_charge_is_allowed_and_one_is_a_check() {
     let table = table(1_000);
-    assert_eq!(decide(&table, &[], ms(0)), (Verdict { allowed: true, binding: None }, vec![]));
+    assert_eq!(decide(&table, &[], ms(0)), (Verdict { allowed: true, binding: None, source: Source::Store }, vec![]));
     let one = charge("a", quota("1/s"), "k", 1);
     assert_eq!(decide(&table, &[one], ms(0)).1, ["allow 0 left"]);
     let limit = table.know(one.limit, &one.quota, AtBound::Displace).unwrap();

@@ -5,7 +5,7 @@ mod common;
 
 use common::{limit_id, quota, table};
 use serde_json::Value;
-use tidegate_core::{Algorithm, AtBound, Charge, Cost, Decision, LimitId, Mode, Outcome, Quota, Time};
+use tidegate_core::{Algorithm, AtBound, Charge, Cost, Decision, Handling, LimitId, Mode, Outcome, Quota, Time};
 use tidegate_memory::{Bucket, Table, TableLimit};
 
 /// The lines of the file, parsed.
@@ -153,6 +153,6 @@ fn charge<'a>(line: &Value, answer: &'a Value) -> Charge<'a> {
         key: text(answer, "key").as_bytes(),
         cost: cost(answer),
         mode: if answer["mode"] == "shadow" { Mode::Shadow } else { Mode::Enforce },
-        at_bound: AtBound::Deny,
+        handling: Handling::default().with_at_bound(AtBound::Deny),
     }
 }

@@ -1,6 +1,6 @@
 //! A policy: whose requests are counted together, and what they are allowed.
 
-use tidegate_core::{AtBound, Charge, Cost, Limit, LimitId, Mode};
+use tidegate_core::{Charge, Cost, Handling, Limit, LimitId, Mode};
 
 use crate::{KeyParts, OnMissing};
 
@@ -15,8 +15,8 @@ pub struct NamedLimit {
     pub limit: Limit,
     /// Whether a denial counts.
     pub mode: Mode,
-    /// What happens if the store has no room for the key.
-    pub at_bound: AtBound,
+    /// What it wants of its store, beyond a decision.
+    pub handling: Handling,
 }
 
 /// Limits that are charged to the same key.
@@ -40,7 +40,7 @@ impl Policy {
     #[must_use]
     pub fn with_limit(mut self, name: &str, limit: Limit, mode: Mode) -> Self {
         let id = LimitId::of(&self.name, name);
-        self.limits.push(NamedLimit { name: name.to_owned(), id, limit, mode, at_bound: AtBound::default() });
+        self.limits.push(NamedLimit { name: name.to_owned(), id, limit, mode, handling: Handling::default() });
         self
     }
 
@@ -63,10 +63,10 @@ impl Policy {
         Self { cost, ..self }
     }
 
-    /// With another behaviour of the limits that it has so far, if the store has no room for a key.
+    /// With another handling, by their store, of the limits that it has so far.
     #[must_use]
-    pub fn with_at_bound(mut self, at_bound: AtBound) -> Self {
-        self.limits.iter_mut().for_each(|named| named.at_bound = at_bound);
+    pub fn with_handling(mut self, handling: Handling) -> Self {
+        self.limits.iter_mut().for_each(|named| named.handling = handling);
         self
     }
 
@@ -108,8 +108,8 @@ impl Policy {
     /// The charges of a request, but for the key.
     pub(crate) fn claims(&self) -> impl Iterator<Item = Charge<'static>> {
         self.limits.iter().filter_map(|named| {
-            let &NamedLimit { id: limit, mode, at_bound, .. } = named;
-            Some(Charge { limit, quota: named.limit.quota()?, key: &[], cost: self.cost, mode, at_bound })
+            let &NamedLimit { id: limit, mode, handling, .. } = named;
+            Some(Charge { limit, quota: named.limit.quota()?, key: &[], cost: self.cost, mode, handling })
         })
     }
 

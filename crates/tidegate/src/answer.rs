@@ -2,25 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_core::{Decision, Outcome};
-
-/// Who decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Source {
-    /// The store in which the buckets live.
-    Store,
-}
-
-impl Source {
-    /// The name that metrics use.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Store => "store",
-        }
-    }
-}
+use tidegate_core::{Decision, HeldBy, Outcome, Source, Verdict};
 
 /// Why a request was denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +14,8 @@ pub enum Cause {
     MemoryBound,
     /// A part of the key is missing, and the policy denies that.
     MissingKey,
+    /// The store cannot answer, and the limit then denies.
+    StoreDown,
 }
 
 impl Cause {
@@ -42,6 +26,7 @@ impl Cause {
             Self::Limit => "limit",
             Self::MemoryBound => "memory-bound",
             Self::MissingKey => "missing-key",
+            Self::StoreDown => "store-down",
         }
     }
 }
@@ -65,15 +50,23 @@ impl Answer {
     /// Everything passes: no limit made a charge.
     pub const UNLIMITED: Self = Self { binding: None, decision: None, source: Source::Store, cause: None };
 
-    /// The answer of the limit at place `binding`.
+    /// The answer of the limit at place `binding`, decided where the buckets are.
     #[inline]
     pub fn of(binding: usize, decision: Decision) -> Self {
-        let cause = match (decision.is_allowed(), decision.is_held()) {
+        let cause = match (decision.is_allowed(), decision.held_by()) {
             (true, _) => None,
-            (false, true) => Some(Cause::MemoryBound),
-            (false, false) => Some(Cause::Limit),
+            (false, Some(HeldBy::StoreDown)) => Some(Cause::StoreDown),
+            (false, Some(_)) => Some(Cause::MemoryBound),
+            (false, None) => Some(Cause::Limit),
         };
         Self { binding: Some(binding), decision: Some(decision), source: Source::Store, cause }
+    }
+
+    /// The answer that follows from a verdict; its `binding` is a place among the charges.
+    #[inline]
+    pub fn from_verdict(verdict: Verdict, decisions: &[Decision]) -> Self {
+        let answer = verdict.binding.map_or(Self::UNLIMITED, |i| Self::of(i, decisions[i]));
+        Self { source: verdict.source, ..answer }
     }
 
     /// May the request pass?

@@ -1,6 +1,6 @@
 //! How a limiter is put together.
 
-use tidegate_core::{AtBound, CHARGES_MAX, Limit, Mode, Store};
+use tidegate_core::{AtBound, CHARGES_MAX, FailureMode, Handling, Limit, Mode, Sharing, Store};
 use tidegate_memory::TableOptions;
 
 use crate::limiter::POLICY_DEFAULT;
@@ -12,7 +12,7 @@ use crate::{Clock, Limiter, Memory, SystemClock};
 pub struct LimiterBuilder<C = SystemClock> {
     policy: String,
     limits: Vec<(String, Limit, Mode)>,
-    at_bound: AtBound,
+    handling: Handling,
     table: TableOptions,
     clock: C,
 }
@@ -22,7 +22,7 @@ impl Default for LimiterBuilder {
         Self {
             policy: POLICY_DEFAULT.to_owned(),
             limits: Vec::new(),
-            at_bound: AtBound::default(),
+            handling: Handling::default(),
             table: TableOptions::default(),
             clock: SystemClock::new(),
         }
@@ -62,26 +62,37 @@ impl<C: Clock> LimiterBuilder<C> {
 
     /// What happens to newcomers when that room is taken.
     pub fn at_bound(self, at_bound: AtBound) -> Self {
-        Self { at_bound, ..self }
+        Self { handling: self.handling.with_at_bound(at_bound), ..self }
+    }
+
+    /// What happens while a store outside of this process cannot answer: [`FailureMode::Local`], with the whole limit,
+    /// unless told otherwise.
+    pub fn on_failure(self, on_failure: FailureMode) -> Self {
+        Self { handling: self.handling.with_on_failure(on_failure), ..self }
+    }
+
+    /// How processes share the buckets in a store outside of them: [`Sharing::Exact`] unless told otherwise.
+    pub fn sharing(self, sharing: Sharing) -> Self {
+        Self { handling: self.handling.with_sharing(sharing), ..self }
     }
 
     /// Another clock: one that a test drives.
     pub fn clock<D: Clock>(self, clock: D) -> LimiterBuilder<D> {
-        let Self { policy, limits, at_bound, table, clock: _ } = self;
-        LimiterBuilder { policy, limits, at_bound, table, clock }
+        let Self { policy, limits, handling, table, clock: _ } = self;
+        LimiterBuilder { policy, limits, handling, table, clock }
     }
 
     /// The limiter, with a store of its own in this process.
     #[must_use]
     pub fn build(self) -> Limiter<Memory<C>> {
-        let Self { policy, limits, at_bound, table, clock } = self;
-        Limiter::assemble(&policy, limits, at_bound, Memory::new(table, clock))
+        let Self { policy, limits, handling, table, clock } = self;
+        Limiter::assemble(&policy, limits, handling, Memory::new(table, clock))
     }
 
     /// The limiter over a store that stands already. Room and clock are the store's.
     #[must_use]
     pub fn over<S: Store>(self, store: S) -> Limiter<S> {
-        Limiter::assemble(&self.policy, self.limits, self.at_bound, store)
+        Limiter::assemble(&self.policy, self.limits, self.handling, store)
     }
 
     fn add(&mut self, name: &str, limit: Limit, mode: Mode) {

@@ -33,6 +33,7 @@ impl<'k> Charges<'k> {
     }
 
     pub(crate) fn answer(&self, verdict: Verdict, decisions: &[Decision]) -> Answer {
-        verdict.binding.map_or(Answer::UNLIMITED, |i| Answer::of(self.places[i], decisions[i]))
+        let answer = Answer::from_verdict(verdict, decisions);
+        Answer { binding: answer.binding.map(|i| self.places[i]), ..answer }
     }
 }

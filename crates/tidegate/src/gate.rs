@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use tidegate_core::{CHARGES_MAX, Charge, Decision, Store, Verdict};
+use tidegate_core::{CHARGES_MAX, Charge, Decision, Source, Store};
 use tidegate_policy::{Attributes, Charges, Charging, Keys, Place, Policies};
 
-use crate::{Answer, Cause, Source};
+use crate::{Answer, Cause};
 
 /// Policies, and the store that they are charged to.
 pub struct Gate<S> {
@@ -86,16 +86,12 @@ impl<S: Store> Gate<S> {
         let decisions = &mut decisions[..charges.len()];
         let verdict = self.store.decide(&charges, decisions).await?;
         Ok(with(GateAnswer {
-            answer: answer(verdict, decisions),
+            answer: Answer::from_verdict(verdict, decisions),
             is_matched: true,
             charges: Some(&charges),
             decisions,
         }))
     }
-}
-
-fn answer(verdict: Verdict, decisions: &[Decision]) -> Answer {
-    verdict.binding.map_or(Answer::UNLIMITED, |i| Answer::of(i, decisions[i]))
 }
 
 impl<S> fmt::Debug for Gate<S> {

@@ -124,7 +124,7 @@ mod memory;
 #[cfg(feature = "wait")]
 mod wait;
 
-pub use answer::{Answer, Cause, Source, whole_seconds_up};
+pub use answer::{Answer, Cause, whole_seconds_up};
 pub use builder::LimiterBuilder;
 pub use clock::{Clock, ManualClock, SystemClock};
 #[cfg(feature = "policy")]
@@ -136,8 +136,8 @@ pub use memory::Memory;
 pub use wait::{WAITERS_MAX, WaitError};
 
 pub use tidegate_core::{
-    Algorithm, AtBound, CHARGES_MAX, Charge, Cost, Decision, Limit, LimitError, LimitId, Mode, Outcome, Quota,
-    QuotaError, Rate, Store, Time, Verdict,
+    Algorithm, AtBound, CHARGES_MAX, Charge, Cost, Decision, FailureMode, Fraction, Handling, HeldBy, Limit,
+    LimitError, LimitId, Mode, Outcome, Quota, QuotaError, Rate, Sharing, Source, Store, Time, Verdict,
 };
 pub use tidegate_memory::{Bucket, TableOptions, TooManyQuotas};
 #[cfg(feature = "policy")]

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use tidegate_core::{AtBound, Charge, Cost, Decision, Limit, LimitId, Mode, Quota, Store, Time};
+use tidegate_core::{Charge, Cost, Decision, Handling, Limit, LimitId, Mode, Quota, Store, Time};
 use tidegate_memory::{QuotaCell, TooManyQuotas};
 
 use crate::charges::Charges;
@@ -36,7 +36,7 @@ pub struct Limiter<S = Memory> {
 struct NamedLimit {
     name: String,
     id: LimitId,
-    at_bound: AtBound,
+    handling: Handling,
     mode: Mode,
     quota: QuotaCell,
 }
@@ -56,11 +56,11 @@ impl Limiter<Memory> {
 }
 
 impl<S> Limiter<S> {
-    pub(crate) fn assemble(policy: &str, limits: Vec<(String, Limit, Mode)>, at_bound: AtBound, store: S) -> Self {
+    pub(crate) fn assemble(policy: &str, limits: Vec<(String, Limit, Mode)>, handling: Handling, store: S) -> Self {
         let named = |(name, limit, mode): (String, Limit, Mode)| NamedLimit {
             id: LimitId::of(policy, &name),
             name,
-            at_bound,
+            handling,
             mode,
             quota: QuotaCell::new(limit.quota()),
         };
@@ -99,8 +99,8 @@ impl<S> Limiter<S> {
         for (place, limit) in self.limits.iter().enumerate() {
             let own = own.filter(|_| place == 0).copied();
             if let Some(quota) = own.or_else(|| limit.quota.load().0) {
-                let NamedLimit { id, mode, at_bound, .. } = *limit;
-                let charge = Charge { limit: id, quota, key, cost, mode, at_bound };
+                let NamedLimit { id, mode, handling, .. } = *limit;
+                let charge = Charge { limit: id, quota, key, cost, mode, handling };
                 charges.get_or_insert_with(|| Charges::filled_with(charge)).push(place, charge);
             }
         }
@@ -179,7 +179,7 @@ impl<C: Clock> Limiter<Memory<C>> {
         let limit = self.place(name)?;
         let quota = with.quota();
         if let Some(quota) = quota {
-            self.store.table().know(limit.id, &quota, limit.at_bound)?;
+            self.store.table().know(limit.id, &quota, limit.handling.at_bound)?;
         }
         limit.quota.replace(quota, self.store.now());
         Ok(())
@@ -202,7 +202,7 @@ impl<C: Clock> Limiter<Memory<C>> {
     fn check_only<K: Key + ?Sized>(&self, only: &NamedLimit, key: &K, cost: Cost, now: Time) -> Answer {
         let (Some(quota), since) = only.quota.load() else { return Answer::UNLIMITED };
         // Every quota in the cell was made known when it was put there, or is learnt here once.
-        match self.store.table().know(only.id, &quota, only.at_bound) {
+        match self.store.table().know(only.id, &quota, only.handling.at_bound) {
             Ok(limit) => {
                 let limit = limit.in_force_since(since);
                 key.with_bytes(|key| Answer::of(0, self.store.table().check_at(&limit, key, cost, now)))

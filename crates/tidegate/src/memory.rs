@@ -53,6 +53,10 @@ impl<C: Clock> Store for Memory<C> {
         future::ready(self.decide_now(charges, decisions))
     }
 
+    fn decide_now(&self, charges: &[Charge<'_>], decisions: &mut [Decision]) -> Option<Result<Verdict, TooManyQuotas>> {
+        Some(Memory::decide_now(self, charges, decisions))
+    }
+
     fn reset(&self, limit: LimitId, key: &[u8]) -> impl Future<Output = Result<(), TooManyQuotas>> + Send {
         self.table.reset(limit, key);
         future::ready(Ok(()))

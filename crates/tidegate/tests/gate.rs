@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tidegate::policy::{Attributes, ClientAddress, OnMissing, Peer, Policies, Policy, PolicyError};
 use tidegate::{
-    AtBound, Cause, Charge, Cost, Decision, Gate, GateAnswer, Limit, LimitId, ManualClock, Memory, Mode, Quota, Store,
-    TableOptions, Verdict,
+    AtBound, Cause, Charge, Cost, Decision, Gate, GateAnswer, Handling, Limit, LimitId, ManualClock, Memory, Mode,
+    Quota, Store, TableOptions, Verdict,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -275,7 +275,7 @@ async fn a_request_may_cost_more_than_one() {
 #[tokio::test]
 async fn without_room_for_another_key_the_cause_is_the_memory_bound() {
     let clock = ManualClock::new();
-    let policy = policy("api", "client", &["1/min"]).with_at_bound(AtBound::Deny);
+    let policy = policy("api", "client", &["1/min"]).with_handling(Handling::default().with_at_bound(AtBound::Deny));
     let policies = Policies::new(ClientAddress::default(), vec![policy]).unwrap();
     let gate = Gate::new(policies, Memory::new(TableOptions::with_keys(1), clock));
     let mut causes = Vec::new();

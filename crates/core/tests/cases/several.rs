@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-use tidegate_core::{AtBound, Charge, Cost, Decision, LimitId, Mode, Standing, State, Time, Verdict, decide_all};
+use tidegate_core::{Charge, Cost, Decision, Handling, LimitId, Mode, Standing, State, Time, Verdict, decide_all};
 
 use crate::script::{S, quota};
 
@@ -55,7 +55,7 @@ impl<'a> Limits<'a> {
             key: b"client-1",
             cost: Cost::new(cost),
             mode: Mode::Enforce,
-            at_bound: AtBound::default(),
+            handling: Handling::default(),
         }
     }
 }

@@ -4,7 +4,9 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tidegate_core::{AtBound, Charge, Cost, Decision, Held, LimitId, Mode, Standing, State, Time, Verdict, decide_all};
+use tidegate_core::{
+    AtBound, Charge, Cost, Decision, Handling, Held, LimitId, Mode, Standing, State, Time, Verdict, decide_all,
+};
 
 use crate::cases;
 use crate::given::{CostDraw, Gap, any_cost, any_gap, any_rules, any_start};
@@ -42,7 +44,17 @@ fn charges(limits: &[Given], draws: &[ChargeDraw]) -> Vec<(Place, Charge<'static
         let Given { rules, mode } = limits[limit];
         let id = LimitId::of("policy", &limit.to_string());
         let cost = Cost::new(cost.tokens(&rules));
-        ((limit, key), Charge { limit: id, quota: rules.quota(), key: KEYS[key], cost, mode, at_bound: AtBound::Deny })
+        (
+            (limit, key),
+            Charge {
+                limit: id,
+                quota: rules.quota(),
+                key: KEYS[key],
+                cost,
+                mode,
+                handling: Handling::default().with_at_bound(AtBound::Deny),
+            },
+        )
     };
     draws.iter().map(charge).collect()
 }

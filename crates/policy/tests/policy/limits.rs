@@ -1,6 +1,6 @@
 //! Which limits are charged.
 
-use tidegate_core::{AtBound, Cost, LimitId, Mode, Quota};
+use tidegate_core::{AtBound, Cost, Handling, LimitId, Mode, Quota};
 use tidegate_policy::{Charges, Charging, ClientAddress, KeyText, Keys, OnMissing, Policies, Policy, PolicyError};
 
 use crate::given::{Gate, Given, policy, trusting};
@@ -86,13 +86,18 @@ fn without_policies_nothing_matches() {
 
 #[test]
 fn a_charge_says_what_its_limit_says() {
-    let made = policy("client", &["5/s"]).with_cost(Cost::new(3)).with_at_bound(AtBound::Pool);
+    let made = policy("client", &["5/s"])
+        .with_cost(Cost::new(3))
+        .with_handling(Handling::default().with_at_bound(AtBound::Pool));
     let policies = policies(vec![made.with_limit("watch", "1/s".parse().unwrap(), Mode::Shadow)]);
     let mut keys = Keys::new();
     let Charging::Charged(charges) = policies.charging(&Given::from(PEER), &mut keys) else { panic!("two charges") };
     assert!(charges.iter().all(|charge| charge.cost == Cost::new(3)));
     assert_eq!(charges.iter().map(|charge| charge.mode).collect::<Vec<_>>(), [Mode::Enforce, Mode::Shadow]);
-    assert_eq!(charges.iter().map(|charge| charge.at_bound).collect::<Vec<_>>(), [AtBound::Pool, AtBound::Displace]);
+    assert_eq!(
+        charges.iter().map(|charge| charge.handling.at_bound).collect::<Vec<_>>(),
+        [AtBound::Pool, AtBound::Displace]
+    );
 }
 
 #[test]

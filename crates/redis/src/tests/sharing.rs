@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redis::{ConnectionLike as _, cmd};
-use tidegate_core::{AtBound, Charge, Cost, Decision, Limit, LimitId, Mode, Quota, Store as _};
+use tidegate_core::{AtBound, Charge, Cost, Decision, Handling, Limit, LimitId, Mode, Quota, Store as _};
 use tokio::task::JoinSet;
 
 use super::server::{Kind, Server};
@@ -15,7 +15,14 @@ fn quota(limit: &str) -> Quota {
 
 pub(super) fn charge<'a>(limit: &str, key: &'a [u8]) -> Charge<'a> {
     let id = LimitId::of("test", "limit");
-    Charge { limit: id, quota: quota(limit), key, cost: Cost::ONE, mode: Mode::Enforce, at_bound: AtBound::Displace }
+    Charge {
+        limit: id,
+        quota: quota(limit),
+        key,
+        cost: Cost::ONE,
+        mode: Mode::Enforce,
+        handling: Handling::default().with_at_bound(AtBound::Displace),
+    }
 }
 
 pub(super) fn patient(server: &Server) -> RedisStore {

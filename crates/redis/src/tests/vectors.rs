@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use redis::{Connection, ConnectionLike as _, cmd};
 use serde_json::Value;
 use tidegate_core::{
-    Algorithm, AtBound, CHARGES_MAX, Charge, Cost, Decision, Limit, LimitId, Mode, Outcome, Quota, Verdict,
+    Algorithm, AtBound, CHARGES_MAX, Charge, Cost, Decision, Handling, Limit, LimitId, Mode, Outcome, Quota, Verdict,
 };
 
 use super::server::{Kind, Server};
@@ -86,7 +86,14 @@ fn quota(line: &Value, limit: &str) -> Quota {
 fn charge<'a>(quota: Quota, limit: &str, key: &'a str, step: &Value) -> Charge<'a> {
     let cost = step.get("cost").map_or(Cost::ONE, |cost| Cost::new(cost.as_u64().unwrap()));
     let mode = if step.get("mode").is_some_and(|mode| mode == "shadow") { Mode::Shadow } else { Mode::Enforce };
-    Charge { limit: LimitId::of("test", limit), quota, key: key.as_bytes(), cost, mode, at_bound: AtBound::Displace }
+    Charge {
+        limit: LimitId::of("test", limit),
+        quota,
+        key: key.as_bytes(),
+        cost,
+        mode,
+        handling: Handling::default().with_at_bound(AtBound::Displace),
+    }
 }
 
 /// Whole microseconds, or `None` if the server's clock cannot stand there.
