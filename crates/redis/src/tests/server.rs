@@ -19,7 +19,7 @@ pub(super) enum Kind {
 impl Kind {
     pub(super) const ALL: [Self; 3] = [Self::Redis7, Self::Redis8, Self::Valkey9];
 
-    fn program(self) -> PathBuf {
+    pub(super) fn program(self) -> PathBuf {
         let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools");
         let program = match self {
             Self::Redis7 => PathBuf::from("/usr/bin/redis-server"),
@@ -46,7 +46,7 @@ impl Server {
     }
 
     pub(super) fn start_with(kind: Kind, options: &[&str]) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let folder = TempDir::new().unwrap();
         let options: Vec<_> = options.iter().map(|option| (*option).to_owned()).collect();
         let child = spawn(kind, port, folder.path(), &options);
@@ -57,6 +57,10 @@ impl Server {
 
     pub(super) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
     }
 
     pub(super) fn connection(&self) -> redis::Connection {
@@ -96,6 +100,10 @@ impl Server {
         }
         panic!("{:?} did not start", self.kind);
     }
+}
+
+pub(super) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 fn spawn(kind: Kind, port: u16, folder: &Path, options: &[String]) -> Child {

@@ -1,0 +1,14 @@
+//! The shared store by its public face, on real servers: the textbook script beside it, clocks that step, connections that
+//! are cut, and what others reported of theirs.
+
+#[path = "../given/mod.rs"]
+mod given;
+#[path = "../../src/tests/server.rs"]
+#[allow(dead_code, reason = "each of the test programs uses its part")]
+mod server;
+
+mod clocks;
+mod cuts;
+mod expiry;
+mod reports;
+mod textbook;
