@@ -56,7 +56,7 @@ impl Server {
     }
 
     pub(super) fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        format!("redis://127.0.0.1:{}", self.port())
     }
 
     pub(super) fn port(&self) -> u16 {

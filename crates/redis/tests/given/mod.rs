@@ -11,7 +11,7 @@ pub(crate) mod textbook;
 use std::time::Duration;
 
 use redis::{Cmd, Connection, ConnectionLike as _, Value, cmd};
-use tidegate_core::{AtBound, Charge, Cost, Decision, Limit, LimitId, Mode, Quota, Store as _};
+use tidegate_core::{Charge, Cost, Decision, Limit, LimitId, Quota, Store as _};
 use tidegate_redis::{RedisOptions, RedisStore, StoreError};
 
 /// The quota of a limit as people write it.
@@ -25,13 +25,12 @@ pub(crate) fn charge<'a>(limit: &str, key: &'a [u8]) -> Charge<'a> {
 }
 
 pub(crate) fn charge_under<'a>(name: &str, quota: Quota, key: &'a [u8]) -> Charge<'a> {
-    let limit = LimitId::of("test", name);
-    Charge { limit, quota, key, cost: Cost::ONE, mode: Mode::Enforce, at_bound: AtBound::Displace }
+    Charge::new(LimitId::of("test", name), quota, key)
 }
 
 /// The same charge of another cost.
 pub(crate) fn of_cost(charge: Charge<'_>, tokens: u64) -> Charge<'_> {
-    Charge { cost: Cost::new(tokens), ..charge }
+    charge.with_cost(Cost::new(tokens))
 }
 
 /// A store whose deadline is not what is tested: the machine that runs the tests may be busy.

@@ -10,9 +10,12 @@ use crate::given::proxy::Proxy;
 use crate::given::{assert_all_expire, charge_under, left, patient, quota};
 use crate::server::{Kind, Server};
 
+/// Room enough for all connections of a test.
+const LIMIT: &str = "1000/day";
+
 /// Charges two limits of a key in one decision; is there an answer?
 async fn both(store: &RedisStore, key: &[u8]) -> bool {
-    let charges = ["a", "b"].map(|limit| charge_under(limit, quota("10/h"), key));
+    let charges = ["a", "b"].map(|limit| charge_under(limit, quota(LIMIT), key));
     let mut decisions = charges.map(|charge| Decision::unmade(&charge.quota));
     match store.decide(&charges, &mut decisions).await {
         Ok(verdict) => {
@@ -52,7 +55,7 @@ async fn cut_within(proxy: &Proxy, direct: &RedisStore, cut: Cut, bytes: u64, ke
     assert!(!is_answered, "{cut:?} was cut after {bytes} bytes");
     let mut rest = [0; 2];
     for (rest, limit) in rest.iter_mut().zip(["a", "b"]) {
-        *rest = left(direct, charge_under(limit, quota("10/h"), key)).await;
+        *rest = left(direct, charge_under(limit, quota(LIMIT), key)).await;
     }
     rest
 }
@@ -67,12 +70,12 @@ async fn br_026_a_cut_after_any_byte_leaves_all_or_nothing_and_an_expiry() {
     for bytes in 0..request {
         let key = format!("q{bytes:04}");
         let rest = cut_within(&proxy, &direct, Cut::Request, bytes, key.as_bytes()).await;
-        assert_eq!(rest, [10, 10], "a request of which {bytes} of {request} bytes arrived did nothing");
+        assert_eq!(rest, [1_000, 1_000], "a request of which {bytes} of {request} bytes arrived did nothing");
     }
     for bytes in 0..reply {
         let key = format!("r{bytes:04}");
         let rest = cut_within(&proxy, &direct, Cut::Reply, bytes, key.as_bytes()).await;
-        assert_eq!(rest, [9, 9], "a reply that was lost is not asked for again");
+        assert_eq!(rest, [999, 999], "a reply that was lost is not asked for again");
     }
     assert_all_expire(&mut server.connection());
 }
@@ -89,6 +92,6 @@ async fn a_decision_whose_reply_was_lost_is_counted_once_and_the_next_one_finds_
     while !both(&store, b"k").await {
         sleep(Duration::from_millis(5)).await;
     }
-    assert_eq!(left(&store, charge_under("a", quota("10/h"), b"k")).await, 8);
+    assert_eq!(left(&store, charge_under("a", quota(LIMIT), b"k")).await, 998);
     assert_eq!(proxy.connections(), before + 1, "one connection is made anew");
 }

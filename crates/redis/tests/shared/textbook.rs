@@ -85,27 +85,34 @@ async fn a_changed_limit_takes_tokens_or_gives_them() {
 }
 
 #[tokio::test]
-async fn asking_often_gains_or_loses_tokens() {
+async fn tokens_come_late_or_in_lumps() {
     let server = Clocked::start();
     let mut connection = server.connection();
     let store = patient(&server.url());
-    let permitted = u32::try_from(quota("100/s burst 50").most_within(SPAN)).unwrap();
-    assert_eq!(permitted, 99);
-    for (phase_us, theirs) in [(40, 119), (60, 79)] {
-        let key = format!("at {phase_us}");
-        let (mut textbook_passed, mut passed) = (0, 0);
-        for us in (0..5_000).map(|call| phase_us + call * 100) {
-            server.set_us(us);
-            textbook_passed += u32::from(textbook(&mut connection, &key, ("100", 50), us, 1));
-            let ours = ask(&store, charge("100/s burst 50", key.as_bytes())).await.unwrap();
-            passed += u32::from(ours.is_allowed());
+    // Emptied, and then asked for one every second: six times a sixth is a little less than one.
+    assert_eq!(textbook_passes(&mut connection, "late", TEN_A_MINUTE, 0, 10), 10);
+    assert_eq!(passes(&store, charge("10/min", b"late"), 10).await, 10);
+    let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+    for second in 1..=30 {
+        server.set_us(second * 1_000_000);
+        if textbook(&mut connection, "late", TEN_A_MINUTE, second * 1_000_000, 1) {
+            theirs.push(second);
         }
-        assert_eq!((textbook_passed, passed), (theirs, permitted), "{key}");
+        if ask(&store, charge("10/min", b"late")).await.unwrap().is_allowed() {
+            ours.push(second);
+        }
     }
-}
+    assert_eq!((theirs, ours), (vec![7, 13, 19, 25], vec![6, 12, 18, 24, 30]));
 
-/// From the first to the last of 5,000 calls, 100 microseconds apart.
-const SPAN: std::time::Duration = std::time::Duration::from_micros(499_900);
+    // A caller that sends whole seconds asks a millisecond before a second is full, and when it is.
+    let (mut theirs, mut ours) = (0, 0);
+    for (us, sent_us) in [(999_000, 0), (1_000_000, 1_000_000)] {
+        server.set_us(us);
+        theirs += textbook_passes(&mut connection, "lump", ("100", 100), sent_us, 100);
+        ours += passes(&store, charge("100/s", b"lump"), 100).await;
+    }
+    assert_eq!((theirs, ours), (200, 100));
+}
 
 #[tokio::test]
 async fn a_denial_does_not_say_when_to_come_back() {
