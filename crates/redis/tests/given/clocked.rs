@@ -14,10 +14,10 @@ use crate::server::{Kind, free_port};
 /// The first of January 2026, in seconds: where the clocks of these servers begin.
 const EPOCH_S: u64 = 1_767_225_600;
 
-/// The library that stands between a program and the clock.
+/// The library that stands between a program and the clock; the one for programs of several threads.
 pub(crate) fn library() -> PathBuf {
     let folders = fs::read_dir("/usr/lib").unwrap().map(|folder| folder.unwrap().path());
-    let library = folders.map(|folder| folder.join("faketime/libfaketime.so.1")).find(|path| path.exists());
+    let library = folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1")).find(|path| path.exists());
     library.expect("libfaketime is missing: run ./test, which installs it")
 }
 
