@@ -16,7 +16,11 @@ const MAY_USE: &[Row] = &[
     Row("tidegate-memory", &["tidegate-core"], Others::Only(&["bytemuck", "foldhash", "loom"])),
     Row("tidegate-redis", &["tidegate-core"], Others::Only(&["futures-util", "redis", "sha2", "tokio"])),
     Row("tidegate-policy", &["tidegate-core"], Others::Only(&["ipnet", "sha2"])),
-    Row("tidegate", &["tidegate-core", "tidegate-memory", "tidegate-policy"], Others::Only(&["quanta", "tokio"])),
+    Row(
+        "tidegate",
+        &["tidegate-core", "tidegate-memory", "tidegate-redis", "tidegate-policy"],
+        Others::Only(&["quanta", "tokio"]),
+    ),
     Row("tidegate-http", &["tidegate", "tidegate-core", "tidegate-policy"], Others::Not(&["tokio-util", "clap"])),
     Row(
         "tidegate-server",

@@ -229,7 +229,9 @@ fn first_place(charges: &[Charge<'_>], i: usize) -> usize {
     charges[..i].iter().position(|earlier| earlier.shares_bucket(&charges[i])).unwrap_or(i)
 }
 
-fn total_cost(charges: &[Charge<'_>], i: usize) -> Cost {
-    let sharing = charges[i..].iter().filter(|later| later.shares_bucket(&charges[i]));
+/// What the bucket of charge `i` is asked for: the costs of all charges that share it, summed.
+#[must_use]
+pub fn total_cost(charges: &[Charge<'_>], i: usize) -> Cost {
+    let sharing = charges.iter().filter(|later| later.shares_bucket(&charges[i]));
     sharing.fold(Cost::ZERO, |sum, charge| sum.saturating_add(charge.cost))
 }

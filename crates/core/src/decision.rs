@@ -160,6 +160,12 @@ impl Decision {
         self.cost
     }
 
+    /// The bucket after the decision, brought up to [`Decision::decided_at`].
+    #[must_use]
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
     /// The instant at which it was decided, on the store's clock.
     #[must_use]
     pub const fn decided_at(&self) -> Time {

@@ -46,7 +46,7 @@ mod time;
 mod token_bucket;
 
 pub use algorithm::{Algorithm, UnknownAlgorithm};
-pub use charge::{CHARGES_MAX, Charge, Held, LimitId, Mode, Source, Standing, Verdict, decide_all};
+pub use charge::{CHARGES_MAX, Charge, Held, LimitId, Mode, Source, Standing, Verdict, decide_all, total_cost};
 pub use cost::Cost;
 pub use decision::{Decision, HeldBy, Outcome, decide};
 pub use failure::{FailureMode, FailureModeError, Fraction, FractionError};

@@ -121,6 +121,8 @@ mod gate;
 mod key;
 mod limiter;
 mod memory;
+#[cfg(feature = "redis")]
+mod shared;
 #[cfg(feature = "wait")]
 mod wait;
 
@@ -132,6 +134,8 @@ pub use gate::{Gate, GateAnswer};
 pub use key::Key;
 pub use limiter::{Limiter, ReplaceError};
 pub use memory::Memory;
+#[cfg(feature = "redis")]
+pub use shared::{Shared, SharedError, SharedOptions};
 #[cfg(feature = "wait")]
 pub use wait::{WAITERS_MAX, WaitError};
 
@@ -142,3 +146,5 @@ pub use tidegate_core::{
 pub use tidegate_memory::{Bucket, TableOptions, TooManyQuotas};
 #[cfg(feature = "policy")]
 pub use tidegate_policy as policy;
+#[cfg(feature = "redis")]
+pub use tidegate_redis as redis;
