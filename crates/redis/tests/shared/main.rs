@@ -10,5 +10,6 @@ mod server;
 mod clocks;
 mod cuts;
 mod expiry;
+mod outages;
 mod reports;
 mod textbook;
