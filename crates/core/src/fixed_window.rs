@@ -13,25 +13,25 @@ use crate::{Cost, Quota, State, Time};
 
 #[inline]
 pub(crate) fn step(quota: &Quota, state: State, cost: Cost, now: Time) -> Step {
-    let settled = settle(quota, state, now);
+    let advanced = advance(quota, state, now);
     let n = cost.tokens();
     if n == 0 {
-        return Step { ruling: Ruling::Allowed, seen: settled, next: state };
+        return Step { ruling: Ruling::Allowed, seen: advanced, next: state };
     }
     if n > quota.burst() {
-        return Step { ruling: Ruling::Never, seen: settled, next: state };
+        return Step { ruling: Ruling::Never, seen: advanced, next: state };
     }
-    if settled.deficit + n <= quota.burst() {
-        let charged = State { deficit: settled.deficit + n, stamp: settled.stamp };
+    if advanced.deficit + n <= quota.burst() {
+        let charged = State { deficit: advanced.deficit + n, stamp: advanced.stamp };
         return Step { ruling: Ruling::Allowed, seen: charged, next: charged };
     }
-    let kept = if settled.stamp < state.stamp { settled } else { state };
-    Step { ruling: Ruling::Denied, seen: settled, next: kept }
+    let kept = if advanced.stamp < state.stamp { advanced } else { state };
+    Step { ruling: Ruling::Denied, seen: advanced, next: kept }
 }
 
 /// The same window, or an empty one if its time is over.
 #[inline]
-fn settle(quota: &Quota, state: State, now: Time) -> State {
+fn advance(quota: &Quota, state: State, now: Time) -> State {
     let period_ns = quota.rate().period_ns();
     let State { deficit, stamp } = state;
     let window = window_start(period_ns, now);
@@ -48,19 +48,19 @@ fn window_start(period_ns: NonZeroU64, now: Time) -> Time {
 }
 
 /// Whole tokens that would still pass in this window.
-pub(crate) fn remaining(quota: &Quota, settled: State) -> u64 {
-    quota.burst().saturating_sub(settled.deficit)
+pub(crate) fn remaining(quota: &Quota, advanced: State) -> u64 {
+    quota.burst().saturating_sub(advanced.deficit)
 }
 
 /// The time until `cost` passes, in nanoseconds: nothing passes before the window's end, and any cost does then.
-pub(crate) fn wait_ns(quota: &Quota, settled: State, now: Time) -> u128 {
-    let end = u128::from(settled.stamp.as_nanos()) + u128::from(quota.rate().period_ns().get());
+pub(crate) fn wait_ns(quota: &Quota, advanced: State, now: Time) -> u128 {
+    let end = u128::from(advanced.stamp.as_nanos()) + u128::from(quota.rate().period_ns().get());
     end.saturating_sub(u128::from(now.as_nanos()))
 }
 
 /// The time until the window is empty again, in nanoseconds.
-pub(crate) fn reset_ns(quota: &Quota, settled: State, now: Time) -> u128 {
-    if settled.deficit == 0 { 0 } else { wait_ns(quota, settled, now) }
+pub(crate) fn reset_ns(quota: &Quota, advanced: State, now: Time) -> u128 {
+    if advanced.deficit == 0 { 0 } else { wait_ns(quota, advanced, now) }
 }
 
 #[inline]
@@ -72,18 +72,29 @@ pub(crate) fn full_at(quota: &Quota, state: State) -> Time {
 }
 
 pub(crate) fn grant(quota: &Quota, state: State, tokens: u64, now: Time) -> State {
-    let settled = settle(quota, state, now);
-    match settled.deficit.saturating_sub(tokens) {
+    let advanced = advance(quota, state, now);
+    match advanced.deficit.saturating_sub(tokens) {
         0 => State::FULL,
-        deficit => State { deficit, stamp: settled.stamp },
+        deficit => State { deficit, stamp: advanced.stamp },
     }
+}
+
+/// A debt is at most one further count. It is over when the window is.
+pub(crate) fn owe(quota: &Quota, state: State, tokens: u64, now: Time) -> State {
+    let advanced = advance(quota, state, now);
+    State { deficit: advanced.deficit.saturating_add(tokens).min(2 * quota.burst()), ..advanced }
+}
+
+/// When the window that is open now began.
+pub(crate) fn open_since(quota: &Quota, state: State, now: Time) -> Time {
+    advance(quota, state, now).stamp
 }
 
 /// The count of the window that is open now goes over into the new quota's window.
 pub(crate) fn carry_over(old: &Quota, new: &Quota, state: State, now: Time) -> State {
-    let settled = settle(old, state, now);
-    match settled.deficit.min(new.burst()) {
+    let advanced = advance(old, state, now);
+    match advanced.deficit.min(new.burst()) {
         0 => State::FULL,
-        deficit => State { deficit, stamp: window_start(new.rate().period_ns(), settled.stamp.max(now)) },
+        deficit => State { deficit, stamp: window_start(new.rate().period_ns(), advanced.stamp.max(now)) },
     }
 }

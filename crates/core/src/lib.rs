@@ -22,7 +22,8 @@
 //! ```
 //!
 //! Read the modules in this order: `time`, `quota`, `state`, `step`, `token_bucket`, `fixed_window`, `decision`, then
-//! `limit` (the text that people write), `charge` and `store` (several limits in one step, and where buckets live).
+//! `limit` (the text that people write), `charge` and `store` (several limits in one step, and where buckets live), and
+//! `reservation` (an estimate now, the true cost later).
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -38,6 +39,7 @@ mod limit;
 mod limit_error;
 mod period;
 mod quota;
+mod reservation;
 mod state;
 mod step;
 mod store;
@@ -55,7 +57,8 @@ pub use limit::Limit;
 pub use limit_error::LimitError;
 pub use period::PeriodText;
 pub use quota::{BURST_MAX, COUNT_MAX, PERIOD_MAX, Quota, QuotaError, Rate};
-pub use state::{State, carry_over, full_at, grant};
-pub use store::Store;
+pub use reservation::{OPEN_FOR, ReservationId, Settled, open_quota, settle, settlements};
+pub use state::{State, carry_over, full_at, grant, owe};
+pub use store::{Kept, Store};
 
 pub use time::Time;

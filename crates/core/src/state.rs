@@ -59,6 +59,18 @@ pub fn grant(quota: &Quota, state: State, tokens: u64, now: Time) -> State {
     }
 }
 
+/// The state that owes `tokens` more, whether they are there or not: a debt.
+///
+/// At most one further burst is owed: no more than two are ever missing. Nothing passes until less than one is.
+#[must_use]
+pub fn owe(quota: &Quota, state: State, tokens: u64, now: Time) -> State {
+    match quota.algorithm() {
+        _ if tokens == 0 => state,
+        Algorithm::TokenBucket => token_bucket::owe(quota, state, tokens, now),
+        Algorithm::FixedWindow => fixed_window::owe(quota, state, tokens, now),
+    }
+}
+
 /// The state written under quota `old`, as quota `new` continues it.
 ///
 /// What the key owes is counted in tokens and is kept; a deficit above the new burst becomes the new burst. Under

@@ -2,8 +2,9 @@
 
 use core::error::Error;
 use core::future::Future;
+use core::time::Duration;
 
-use crate::{Charge, Decision, LimitId, Quota, Verdict};
+use crate::{Charge, Cost, Decision, LimitId, Quota, ReservationId, Settled, State, Verdict};
 
 /// A place that keeps buckets and decides where they are.
 ///
@@ -47,4 +48,57 @@ pub trait Store: Send + Sync {
         key: &[u8],
         tokens: u64,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Decides as [`Store::decide`] does; if the charges are made, they are a reservation that [`Store::settle`] can
+    /// settle for as long as `open_for`, a year at most. A reservation that is never settled stays spent.
+    ///
+    /// Charges that can be settled together draw on keys that the store keeps in one place.
+    ///
+    /// # Errors
+    /// As [`Store::decide`]; and nothing is charged if a reservation of this id is open already, or if as many are open
+    /// as the store keeps.
+    fn reserve(
+        &self,
+        charges: &[Charge<'_>],
+        decisions: &mut [Decision],
+        id: ReservationId,
+        open_for: Duration,
+    ) -> impl Future<Output = Result<Verdict, Self::Error>> + Send;
+
+    /// Settles a reservation, once: what was too much is given back, what was too little is owed, and the reservation
+    /// is open no more. See [`settle`](crate::settle).
+    ///
+    /// `charges` are those that were reserved, in the same order, and the cost of each is what was taken: zero if a
+    /// limit in shadow took nothing. `actual[i]` is the true cost of `charges[i]`.
+    ///
+    /// # Errors
+    /// The store could not answer; then it is not known whether it was settled, and asking again is safe.
+    fn settle(
+        &self,
+        id: ReservationId,
+        charges: &[Charge<'_>],
+        actual: &[Cost],
+    ) -> impl Future<Output = Result<Settled, Self::Error>> + Send;
+
+    /// The bucket of `key`, as the store keeps it; `None` if it keeps none, since it is full.
+    ///
+    /// # Errors
+    /// The store could not answer.
+    fn inspect(
+        &self,
+        limit: LimitId,
+        quota: &Quota,
+        key: &[u8],
+    ) -> impl Future<Output = Result<Option<Kept>, Self::Error>> + Send;
+}
+
+/// A bucket as a store keeps it, for whoever looks into the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// What was missing, and when.
+    pub state: State,
+    /// The quota that it was written under; its rate can be in lowest terms.
+    pub quota: Quota,
+    /// When the store forgets it, from now; `None` if it never does.
+    pub expires_in: Option<Duration>,
 }

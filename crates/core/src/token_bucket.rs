@@ -16,6 +16,8 @@
 //! This admits exactly what GCRA admits, whose single number (the time at which the bucket will be full) is
 //! s + d p / c: the same information in another coat.
 //!
+//! A settled reservation can leave a debt: then up to two bursts are missing, and until less than one is, nothing passes.
+//!
 //! The sizes: d < 2^34 (two bursts of at most 2^32 and the c <= 2^32 that the stamp has not paid back yet),
 //! p < 2^55 (a year), c <= 2^32, instants and spans < 2^64. No product below reaches 2^97.
 
@@ -25,42 +27,43 @@ use crate::{Cost, Quota, State, Time};
 #[inline]
 pub(crate) fn step(quota: &Quota, state: State, cost: Cost, now: Time) -> Step {
     let repaired = repair(quota, state, now);
-    let settled = settle(quota, repaired, now);
+    let advanced = advance(quota, repaired, now);
     let n = cost.tokens();
     if n == 0 {
-        return Step { ruling: Ruling::Allowed, seen: settled, next: state };
+        return Step { ruling: Ruling::Allowed, seen: advanced, next: state };
     }
     if n > quota.burst() {
-        return Step { ruling: Ruling::Never, seen: settled, next: state };
+        return Step { ruling: Ruling::Never, seen: advanced, next: state };
     }
-    if lacking(quota, settled, n, now) == 0 {
-        let charged = State { deficit: settled.deficit + n, stamp: settled.stamp };
+    if lacking(quota, advanced, n, now) == 0 {
+        let charged = State { deficit: advanced.deficit + n, stamp: advanced.stamp };
         return Step { ruling: Ruling::Allowed, seen: charged, next: charged };
     }
-    Step { ruling: Ruling::Denied, seen: settled, next: repaired }
+    Step { ruling: Ruling::Denied, seen: advanced, next: repaired }
 }
 
-/// The same bucket, unless the clock has stepped back so far that waiting does not explain its state.
+/// The same bucket, unless the clock has stepped back so far that waiting does not explain its state: if the stamp
+/// stands further ahead than the deficit, or the burst if that is more, takes to come back, it becomes now.
 ///
-/// A bucket lacks at most its burst, so a larger deficit is one that had come down to the burst before the last
-/// charge: the clock was then `over` tokens' time past the stamp, or further. If now lies further before that instant
-/// than the bucket takes to fill, the stamp becomes now, and the deficit is kept up to the burst.
+/// A bucket never lacks more than two bursts. So of a deficit above them the rest had come back before the last charge
+/// already: the clock was that much past the stamp, which is the state's other reading.
 #[inline]
 fn repair(quota: &Quota, state: State, now: Time) -> State {
     let State { deficit, stamp } = state;
-    let over = deficit.saturating_sub(quota.burst());
+    let kept = deficit.min(2 * quota.burst());
+    let over = deficit - kept;
     if (now >= stamp && over == 0) || deficit == 0 {
         return state;
     }
     let (c, p) = (quota.rate().tokens.get(), quota.rate().per_ns.get());
-    let charged_from = product(stamp.as_nanos(), c).saturating_add(product(over, p));
-    let explained = charged_from <= product(now.as_nanos(), c).saturating_add(product(quota.burst(), p));
-    if explained { state } else { State { deficit: deficit - over, stamp: now } }
+    let ahead_from = product(stamp.as_nanos(), c).saturating_add(product(over, p));
+    let explained = ahead_from <= product(now.as_nanos(), c).saturating_add(product(kept.max(quota.burst()), p));
+    if explained { state } else { State { deficit: kept, stamp: now } }
 }
 
 /// The same bucket, its state brought up to `now`: empty of whole steps, and forgotten if it is full.
 #[inline]
-fn settle(quota: &Quota, state: State, now: Time) -> State {
+fn advance(quota: &Quota, state: State, now: Time) -> State {
     let (c, p) = (quota.rate().tokens.get(), quota.rate().per_ns);
     let State { deficit, stamp } = state;
     if deficit == 0 {
@@ -81,13 +84,13 @@ fn settle(quota: &Quota, state: State, now: Time) -> State {
 
 /// By how much the bucket falls short of `n` tokens, times p. `n` is at most the burst.
 #[inline]
-fn lacking(quota: &Quota, settled: State, n: u64, now: Time) -> u128 {
+fn lacking(quota: &Quota, advanced: State, n: u64, now: Time) -> u128 {
     let (c, p) = (quota.rate().tokens.get(), quota.rate().per_ns.get());
-    let over = (settled.deficit + n).saturating_sub(quota.burst());
+    let over = (advanced.deficit + n).saturating_sub(quota.burst());
     if over == 0 {
         return 0;
     }
-    product(over, p).saturating_sub(product(paid_ns(settled, now), c))
+    product(over, p).saturating_sub(product(paid_ns(advanced, now), c))
 }
 
 /// What is missing to full at `now`, times p.
@@ -117,28 +120,28 @@ fn div_ceil(a: u128, b: core::num::NonZeroU64) -> u128 {
 }
 
 /// Whole tokens that would still pass at `now`.
-pub(crate) fn remaining(quota: &Quota, settled: State, now: Time) -> u64 {
-    let missing_tokens = div_ceil(missing(quota, settled, now), quota.rate().per_ns);
+pub(crate) fn remaining(quota: &Quota, advanced: State, now: Time) -> u64 {
+    let missing_tokens = div_ceil(missing(quota, advanced, now), quota.rate().per_ns);
     quota.burst().saturating_sub(u64::try_from(missing_tokens).unwrap_or(u64::MAX))
 }
 
 /// The least wait, in nanoseconds, after which `cost` passes. `cost` is at most the burst.
-pub(crate) fn wait_ns(quota: &Quota, settled: State, cost: Cost, now: Time) -> u128 {
-    let lacking = lacking(quota, settled, cost.tokens(), now);
-    skew_ns(settled, now) + div_ceil(lacking, quota.rate().tokens)
+pub(crate) fn wait_ns(quota: &Quota, advanced: State, cost: Cost, now: Time) -> u128 {
+    let lacking = lacking(quota, advanced, cost.tokens(), now);
+    skew_ns(advanced, now) + div_ceil(lacking, quota.rate().tokens)
 }
 
 /// The time until the bucket is full, in nanoseconds.
-pub(crate) fn reset_ns(quota: &Quota, settled: State, now: Time) -> u128 {
-    match missing(quota, settled, now) {
+pub(crate) fn reset_ns(quota: &Quota, advanced: State, now: Time) -> u128 {
+    match missing(quota, advanced, now) {
         0 => 0,
-        missing => skew_ns(settled, now) + div_ceil(missing, quota.rate().tokens),
+        missing => skew_ns(advanced, now) + div_ceil(missing, quota.rate().tokens),
     }
 }
 
 /// How far the stamp stands ahead of a clock that stepped back: nothing refills until then. Nanoseconds.
-fn skew_ns(settled: State, now: Time) -> u128 {
-    u128::from(settled.stamp.as_nanos().saturating_sub(now.as_nanos()))
+fn skew_ns(advanced: State, now: Time) -> u128 {
+    u128::from(advanced.stamp.as_nanos().saturating_sub(now.as_nanos()))
 }
 
 #[inline]
@@ -150,24 +153,35 @@ pub(crate) fn full_at(quota: &Quota, state: State) -> Time {
 }
 
 pub(crate) fn grant(quota: &Quota, state: State, tokens: u64, now: Time) -> State {
-    let settled = settle(quota, repair(quota, state, now), now);
-    if missing(quota, settled, now) <= product(tokens, quota.rate().per_ns.get()) {
+    let advanced = advance(quota, repair(quota, state, now), now);
+    if missing(quota, advanced, now) <= product(tokens, quota.rate().per_ns.get()) {
         return State::FULL;
     }
     // More than `tokens` are missing, so the deficit is larger still.
-    State { deficit: settled.deficit - tokens, stamp: settled.stamp }
+    State { deficit: advanced.deficit - tokens, stamp: advanced.stamp }
+}
+
+/// A debt is at most one further burst: what is missing reaches two, and there it stands at `now`.
+pub(crate) fn owe(quota: &Quota, state: State, tokens: u64, now: Time) -> State {
+    let most = 2 * quota.burst();
+    let advanced = advance(quota, repair(quota, state, now), now);
+    let owing = State { deficit: advanced.deficit.saturating_add(tokens), ..advanced };
+    if missing(quota, owing, now) < product(most, quota.rate().per_ns.get()) {
+        return owing;
+    }
+    State { deficit: most, stamp: advanced.stamp.max(now) }
 }
 
 /// What is missing is x = X / p tokens. Under the new rate it is written as ceil(x) missing tokens, of which the
 /// part that is too much was paid back in the last few nanoseconds; rounded to whole ones, in the limit's favour.
 pub(crate) fn carry_over(old: &Quota, new: &Quota, state: State, now: Time) -> State {
-    let settled = settle(old, repair(old, state, now), now);
-    let missing = missing(old, settled, now);
+    let advanced = advance(old, repair(old, state, now), now);
+    let missing = missing(old, advanced, now);
     if missing == 0 {
         return State::FULL;
     }
     // While the stamp is ahead of a clock that stepped back, it stays there.
-    let at = settled.stamp.max(now);
+    let at = advanced.stamp.max(now);
     let old_p = old.rate().per_ns;
     if missing >= product(new.burst(), old_p.get()) {
         return State { deficit: new.burst(), stamp: at };

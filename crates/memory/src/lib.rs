@@ -9,7 +9,7 @@
 //! or is swept.
 //!
 //! Read `head` first (how a word guards its neighbours), then `bucket`, `groups`, `table` and `attempt`, and
-//! `seats` for what happens when a key's home has no room.
+//! `seats` for what happens when a key's home has no room; `reservations` is a table of another kind of bucket.
 
 #![forbid(unsafe_code)]
 
@@ -22,6 +22,7 @@ mod locks;
 mod pools;
 mod quota_cell;
 mod quotas;
+mod reservations;
 mod seats;
 #[cfg(all(test, not(loom)))]
 mod stress;
@@ -34,4 +35,5 @@ pub use fingerprint::Fingerprint;
 pub use pools::POOLS_MAX;
 pub use quota_cell::QuotaCell;
 pub use quotas::{KnownQuota, QUOTAS_MAX, TooManyQuotas};
+pub use reservations::{RESERVATIONS_DEFAULT, Reservations, ReserveError};
 pub use table::{BATCH_MAX, KEYS_DEFAULT, KEYS_MAX, Table, TableLimit, TableOptions, TableStats};

@@ -8,7 +8,9 @@
 //! sits elsewhere; so a first round locks homes alone, and a key that turns out to need more starts a second one.
 //! Whoever changes a key's seat holds the lock of its home: a key has one seat at most.
 
-use tidegate_core::{AtBound, CHARGES_MAX, Charge, Cost, Decision, Held, Standing, State, Time, Verdict, decide_all};
+use tidegate_core::{
+    AtBound, CHARGES_MAX, Charge, Cost, Decision, Held, Standing, State, Time, Verdict, decide_all, settle,
+};
 
 use crate::attempt::Full;
 use crate::fingerprint::Fingerprint;
@@ -31,6 +33,33 @@ pub(crate) struct Ask {
 
 impl Ask {
     pub(crate) const NONE: Self = Self { fingerprint: Fingerprint::NONE, home: 0, number: 0, since: Time::MAX };
+}
+
+/// What is done with the buckets, once each has a seat.
+#[derive(Clone, Copy)]
+pub(crate) enum Deed {
+    /// All are charged, or none.
+    Charge,
+    /// Each is settled: it was charged at that time, and truly cost so much.
+    Settle { reserved_at: Time, actual: Cost },
+}
+
+impl Deed {
+    fn done(
+        self,
+        charges: &[Charge<'_>],
+        standings: &mut [Standing],
+        decisions: &mut [Decision],
+        now: Time,
+    ) -> Verdict {
+        let Self::Settle { reserved_at, actual } = self else {
+            return decide_all(charges, standings, decisions, now);
+        };
+        for (charge, state) in charges.iter().zip(standings.iter_mut().flatten()) {
+            *state = settle(charge, *state, reserved_at, actual, now);
+        }
+        Verdict::over(charges, decisions)
+    }
 }
 
 /// Where a key's state will be written.
@@ -78,13 +107,26 @@ impl Table {
         decisions: &mut [Decision],
         now: Time,
     ) -> Verdict {
+        self.do_seated(Deed::Charge, asks, charges, probing, decisions, now)
+    }
+
+    /// Does this in one step; `probing` if it is known that the homes do not suffice.
+    pub(crate) fn do_seated(
+        &self,
+        deed: Deed,
+        asks: &[Ask],
+        charges: &[Charge<'_>],
+        probing: bool,
+        decisions: &mut [Decision],
+        now: Time,
+    ) -> Verdict {
         let mut probing = [probing; CHARGES_MAX];
         loop {
             let round = match (asks.len(), probing.contains(&true)) {
-                (1, false) => self.round::<1, 1>(asks, charges, &probing, decisions, now),
-                (1, true) => self.round::<1, PROBES>(asks, charges, &probing, decisions, now),
-                (_, false) => self.round::<CHARGES_MAX, CHARGES_MAX>(asks, charges, &probing, decisions, now),
-                _ => self.round::<CHARGES_MAX, { CHARGES_MAX * PROBES }>(asks, charges, &probing, decisions, now),
+                (1, false) => self.round::<1, 1>(deed, asks, charges, &probing, decisions, now),
+                (1, true) => self.round::<1, PROBES>(deed, asks, charges, &probing, decisions, now),
+                (_, false) => self.round::<CHARGES_MAX, CHARGES_MAX>(deed, asks, charges, &probing, decisions, now),
+                _ => self.round::<CHARGES_MAX, { CHARGES_MAX * PROBES }>(deed, asks, charges, &probing, decisions, now),
             };
             match round {
                 Ok(verdict) => return verdict,
@@ -96,6 +138,7 @@ impl Table {
 
     fn round<const CHARGES: usize, const LOCKS: usize>(
         &self,
+        deed: Deed,
         asks: &[Ask],
         charges: &[Charge<'_>],
         probing: &[bool; CHARGES_MAX],
@@ -120,7 +163,7 @@ impl Table {
         }
         let before = standings;
         let n = charges.len();
-        let verdict = decide_all(&asked[..n], &mut standings[..n], decisions, now);
+        let verdict = deed.done(&asked[..n], &mut standings[..n], decisions, now);
         for i in 0..n {
             if let (Ok(before), Ok(after)) = (before[i], standings[i]) {
                 self.write(&seats[i], &asks[i], &charges[i], before, after, &mut locks, &mut pools, now);

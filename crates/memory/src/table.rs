@@ -9,7 +9,7 @@ use std::fmt;
 use std::hash::Hash;
 
 use tidegate_core::{
-    AtBound, CHARGES_MAX, Charge, Cost, Decision, Handling, LimitId, Mode, Quota, State, Time, Verdict, grant,
+    AtBound, CHARGES_MAX, Charge, Cost, Decision, Handling, Kept, LimitId, Mode, Quota, State, Time, Verdict, grant,
 };
 
 use crate::attempt::{Attempt, Request};
@@ -17,7 +17,7 @@ use crate::fingerprint::{Fingerprint, Fingerprints};
 use crate::groups::{Group, Groups, SLOTS, Slot};
 use crate::pools::Pools;
 use crate::quotas::{KnownQuota, Quotas, TooManyQuotas};
-use crate::seats::Ask;
+use crate::seats::{Ask, Deed};
 use crate::sync::{AtomicU64, Backoff, Ordering};
 use crate::watermarks::Watermarks;
 
@@ -236,6 +236,49 @@ impl Table {
         self.rewrite(self.fingerprint(limit, key), |slot| {
             Some(grant(self.quotas.quota(slot.quota_number)?, slot.state, tokens, now))
         });
+    }
+
+    /// Settles a charge that was made at `reserved_at` and truly cost `actual`: gives back what was too much, owes what
+    /// was too little. The debt of a key that has lost its bucket meanwhile takes a seat as a newcomer does; at the
+    /// bound of a limit that denies newcomers it is forgotten with the key.
+    ///
+    /// # Errors
+    /// The charge's quota is new to the table, and it knows too many already; then nothing is changed.
+    pub fn settle_at(
+        &self,
+        charge: &Charge<'_>,
+        reserved_at: Time,
+        actual: Cost,
+        now: Time,
+    ) -> Result<(), TooManyQuotas> {
+        let (fingerprint, number) =
+            (self.fingerprint(charge.limit, charge.key), self.quotas.know(&charge.quota)?.number);
+        let ask = Ask { fingerprint, home: self.home(fingerprint), number, since: Time::MAX };
+        let mut unmade = [Decision::unmade(&charge.quota)];
+        let _ = self.do_seated(Deed::Settle { reserved_at, actual }, &[ask], &[*charge], false, &mut unmade, now);
+        Ok(())
+    }
+
+    /// Forgets the bucket of `key`, and says what it was; `None` if it was full.
+    pub(crate) fn take_away_at<K: Hash + ?Sized>(&self, limit: LimitId, key: &K, now: Time) -> Option<State> {
+        let mut taken = None;
+        self.rewrite(self.fingerprint(limit, key), |slot| {
+            taken = (!self.is_free(slot, now)).then_some(slot.state);
+            taken.map(|_| State::FULL)
+        });
+        taken
+    }
+
+    /// The bucket of `key` as it is kept; `None` if it is full.
+    #[must_use]
+    pub fn inspect_at<K: Hash + ?Sized>(&self, limit: LimitId, key: &K, now: Time) -> Option<Kept> {
+        let mut kept = None;
+        self.rewrite(self.fingerprint(limit, key), |slot| {
+            let (quota, full) = (*self.quotas.quota(slot.quota_number)?, self.full_at(slot)?);
+            kept = (full > now).then(|| Kept { state: slot.state, quota, expires_in: Some(full.since(now)) });
+            None
+        });
+        kept
     }
 
     /// Keys that owe something at `now`. Reads the whole table: for a metric, not for a request.

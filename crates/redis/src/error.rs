@@ -18,6 +18,8 @@ pub enum StoreError {
     Server(String),
     /// The answer is not what the script returns.
     Malformed,
+    /// A reservation of this id is open already; nothing was charged.
+    AlreadyOpen,
     /// The quota cannot be exact here; nothing was asked.
     OutOfRange(OutOfRange),
 }
@@ -30,6 +32,7 @@ impl fmt::Display for StoreError {
             Self::Busy => f.write_str("too many decisions wait for the store"),
             Self::Server(text) => write!(f, "the store answered: {text}"),
             Self::Malformed => f.write_str("the store's answer is not one of the script's"),
+            Self::AlreadyOpen => f.write_str("a reservation of this id is open already"),
             Self::OutOfRange(why) => why.fmt(f),
         }
     }

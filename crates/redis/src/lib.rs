@@ -14,14 +14,17 @@
 //! - A reply that was lost is never asked for again: it may have counted.
 //!
 //! Read `scripts/decide.lua` first, then `terms`, `names` and `wire` (how a decision gets there and back), `link` (the
-//! connection) and `store`.
+//! connection) and `store`; then `reservation` and `ahead`, which ask the same script for more.
 
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod error;
 mod health;
+mod inspect;
 mod link;
 mod names;
+mod reservation;
 mod script;
 mod store;
 mod terms;
@@ -29,6 +32,7 @@ mod terms;
 mod tests;
 mod wire;
 
+pub use ahead::Ahead;
 pub use error::StoreError;
 pub use health::FAILURES_MAX;
 pub use link::{SHARING_MAX, WAITING_MAX};

@@ -1,7 +1,8 @@
 //! What a bucket is called in the store.
 //!
 //! ```text
-//! tidegate:1:{KEY}:LIMIT:ALGORITHM
+//! tidegate:1:{KEY}:LIMIT:ALGORITHM        a bucket
+//! tidegate:1:{KEY}:reservation:ID         the record of a reservation, beside its first bucket
 //! ```
 //!
 //! The number is the version of what is kept. KEY stands in braces, which is the hash tag of a cluster, so that all limits
@@ -11,7 +12,7 @@
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
-use tidegate_core::{Algorithm, Charge, LimitId};
+use tidegate_core::{Algorithm, Charge, LimitId, ReservationId};
 
 /// Longer keys, as they would be written, are replaced by their hash. Bytes.
 const KEY_BYTES_MAX: usize = 96;
@@ -36,9 +37,20 @@ impl Names {
     }
 
     pub(crate) fn name(&self, limit: LimitId, key: &[u8], algorithm: Algorithm) -> String {
+        let mut name = self.tag(key);
+        let _ = write!(name, ":{:016x}:{algorithm}", limit.as_u64());
+        name
+    }
+
+    /// The record of a reservation, in the slot of this key.
+    pub(crate) fn reservation(&self, key: &[u8], id: ReservationId) -> String {
+        format!("{}:reservation:{id}", self.tag(key))
+    }
+
+    fn tag(&self, key: &[u8]) -> String {
         let mut name = format!("{}:{VERSION}:{{", self.prefix);
         push_key(&mut name, key);
-        let _ = write!(name, "}}:{:016x}:{algorithm}", limit.as_u64());
+        name.push('}');
         name
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{Client, RedisError};
-use tidegate_core::{Algorithm, Charge, Cost, Decision, LimitId, Quota, Store, Verdict};
+use tidegate_core::{Algorithm, Charge, Cost, Decision, Kept, LimitId, Quota, ReservationId, Settled, Store, Verdict};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
@@ -13,7 +13,7 @@ use crate::health::Health;
 use crate::link::{Job, Link, WAITING_MAX};
 use crate::names::{Names, PREFIX_BYTES_MAX};
 use crate::script::Script;
-use crate::terms::Terms;
+use crate::terms::{Act, Terms};
 use crate::wire::{Asked, Request, Seen};
 use crate::{OutOfRange, StoreError};
 
@@ -69,7 +69,7 @@ impl std::error::Error for SetupError {
 pub struct RedisStore {
     jobs: mpsc::Sender<Job>,
     health: Arc<Health>,
-    names: Names,
+    pub(crate) names: Names,
     deadline: Duration,
 }
 
@@ -113,7 +113,7 @@ impl RedisStore {
     }
 
     /// Asks, at most for the deadline. Nothing is ever asked twice.
-    async fn ask(&self, request: Request) -> Result<Seen, StoreError> {
+    pub(crate) async fn ask(&self, request: Request) -> Result<Seen, StoreError> {
         if !self.health.is_up() {
             return Err(StoreError::Unavailable);
         }
@@ -161,11 +161,29 @@ impl Store for RedisStore {
     async fn grant(&self, limit: LimitId, quota: &Quota, key: &[u8], tokens: u64) -> Result<(), StoreError> {
         self.give_back(self.names.name(limit, key, quota.algorithm()), Terms::of(quota)?, tokens).await
     }
+
+    async fn reserve(
+        &self,
+        charges: &[Charge<'_>],
+        decisions: &mut [Decision],
+        id: ReservationId,
+        open_for: Duration,
+    ) -> Result<Verdict, StoreError> {
+        self.reserve_as(charges, decisions, id, open_for).await
+    }
+
+    async fn settle(&self, id: ReservationId, charges: &[Charge<'_>], actual: &[Cost]) -> Result<Settled, StoreError> {
+        self.settle_as(id, charges, actual).await
+    }
+
+    async fn inspect(&self, limit: LimitId, quota: &Quota, key: &[u8]) -> Result<Option<Kept>, StoreError> {
+        self.look_into(limit, quota.algorithm(), key).await
+    }
 }
 
 impl RedisStore {
     async fn give_back(&self, key: String, terms: Terms, tokens: u64) -> Result<(), StoreError> {
-        let terms = terms.pack_grant(Cost::new(tokens)).to_vec();
+        let terms = terms.pack(Act::Give, Cost::new(tokens), true);
         self.ask(Request { keys: vec![key], terms: vec![terms] }).await.map(|_| ())
     }
 }

@@ -19,8 +19,35 @@ pub const FILL_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// Bytes of one charge's terms: `<I4 d I4 I4 B` in the words of the script.
 const TERMS_BYTES: usize = 21;
 
-/// The flag of the script for giving back.
-const GRANT: u8 = 8;
+/// What a call does with one of its buckets; the flags of the script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// Takes the cost, if all that are enforced can.
+    Charge(Mode),
+    /// Gives back, at most to full.
+    Give,
+    /// Owes, at most one further burst.
+    Owe,
+    /// Takes as much as there is, up to the cost; at least so many tokens.
+    Share { need: u32 },
+    /// Takes away the record of a reservation; without it the rest of its request changes nothing.
+    Close,
+    /// Shows what is kept.
+    Show,
+}
+
+impl Act {
+    fn flags(self) -> u8 {
+        match self {
+            Self::Charge(mode) => u8::from(mode == Mode::Shadow) << 1,
+            Self::Give => 8,
+            Self::Owe => 16,
+            Self::Share { .. } => 32,
+            Self::Close => 64,
+            Self::Show => 128,
+        }
+    }
+}
 
 /// Why a quota cannot be exact in a store of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,24 +118,20 @@ impl Terms {
         Self { tokens: 1, period_us: 1, burst: 1, is_window: algorithm == Algorithm::FixedWindow }
     }
 
-    /// The terms under which tokens are given back; more than any bucket can lack fill it.
-    pub(crate) fn pack_grant(&self, tokens: Cost) -> [u8; TERMS_BYTES] {
-        let mut packed = self.pack(tokens, Mode::Enforce, true);
-        packed[TERMS_BYTES - 1] |= GRANT;
-        packed
-    }
-
-    /// The terms of one charge, as the script unpacks them. The cost is at most the burst.
-    pub(crate) fn pack(&self, cost: Cost, mode: Mode, is_last: bool) -> [u8; TERMS_BYTES] {
-        let mut packed = [0; TERMS_BYTES];
-        let flags = u8::from(self.is_window) | u8::from(mode == Mode::Shadow) << 1 | u8::from(is_last) << 2;
-        let cost = u32::try_from(cost.tokens()).unwrap_or(u32::MAX);
-        packed[..4].copy_from_slice(&self.tokens.to_le_bytes());
+    /// The terms of one charge, as the script unpacks them. More tokens than any bucket can lack are as many as it can.
+    pub(crate) fn pack(&self, act: Act, tokens: Cost, is_last: bool) -> Vec<u8> {
+        let flags = u8::from(self.is_window) | act.flags() | u8::from(is_last) << 2;
+        let tokens = u32::try_from(tokens.tokens()).unwrap_or(u32::MAX);
+        let mut packed = Vec::with_capacity(TERMS_BYTES);
+        packed.extend(self.tokens.to_le_bytes());
         // Below 2^45, which a double holds exactly.
-        packed[4..12].copy_from_slice(&(self.period_us as f64).to_le_bytes());
-        packed[12..16].copy_from_slice(&self.burst.to_le_bytes());
-        packed[16..20].copy_from_slice(&cost.to_le_bytes());
-        packed[20] = flags;
+        packed.extend((self.period_us as f64).to_le_bytes());
+        packed.extend(self.burst.to_le_bytes());
+        packed.extend(tokens.to_le_bytes());
+        packed.push(flags);
+        if let Act::Share { need } = act {
+            packed.extend(need.to_le_bytes());
+        }
         packed
     }
 }

@@ -7,7 +7,7 @@ use redis::Value;
 use tidegate_core::{CHARGES_MAX, Charge, Cost, Decision, Mode, Standing, State, Time, Verdict, decide_all};
 
 use crate::names::Names;
-use crate::terms::Terms;
+use crate::terms::{Act, Terms};
 use crate::{OutOfRange, StoreError};
 
 /// One request on its way: the buckets it asks about, and the terms of each.
@@ -41,11 +41,16 @@ impl<'a> Asked<'a> {
 
     /// The request. A cost that can never pass in shadow is asked about as a look.
     pub(crate) fn request(&self, names: &Names) -> Result<Request, OutOfRange> {
+        self.request_before(names, 0)
+    }
+
+    /// The same, to which `more` entries are to be added.
+    pub(crate) fn request_before(&self, names: &Names, more: usize) -> Result<Request, OutOfRange> {
         let mut request = Request { keys: Vec::new(), terms: Vec::new() };
         for (i, charge) in self.charges.iter().enumerate() {
             let cost = if charge.cost.tokens() > charge.quota.burst() { Cost::ZERO } else { charge.cost };
-            let is_last = i + 1 == self.charges.len();
-            request.terms.push(Terms::of(&charge.quota)?.pack(cost, charge.mode, is_last).to_vec());
+            let is_last = i + 1 == self.charges.len() + more;
+            request.terms.push(Terms::of(&charge.quota)?.pack(Act::Charge(charge.mode), cost, is_last));
             request.keys.push(names.bucket(charge));
         }
         Ok(request)
@@ -83,6 +88,44 @@ pub(crate) struct Seen {
     now: Time,
     states: Vec<State>,
     passed: Vec<bool>,
+    shown: Option<Shown>,
+}
+
+/// What a bucket was written under, and how many milliseconds are left to it; negative if it never expires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) tokens: u64,
+    pub(crate) period_us: u64,
+    pub(crate) burst: u64,
+    pub(crate) expires_ms: i64,
+}
+
+impl Seen {
+    /// The server's time.
+    pub(crate) fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Takes the last entry off: was it let pass?
+    pub(crate) fn pop(&mut self) -> Option<bool> {
+        self.states.pop()?;
+        self.passed.pop()
+    }
+
+    /// Was the first entry let pass; or the record that it names there?
+    pub(crate) fn first_passed(&self) -> Option<bool> {
+        self.passed.first().copied()
+    }
+
+    /// The state of the only entry.
+    pub(crate) fn state(&self) -> Option<State> {
+        self.states.first().copied()
+    }
+
+    /// What was shown.
+    pub(crate) fn shown(&self) -> Option<Shown> {
+        self.shown
+    }
 }
 
 /// Takes the reply to a call apart, one request after the other. `counts` are their numbers of charges.
@@ -100,10 +143,14 @@ pub(crate) fn replies(reply: Value, counts: &[usize]) -> Vec<Result<Seen, StoreE
 }
 
 fn seen(now: Time, charges: Vec<[Option<Value>; 3]>) -> Result<Seen, StoreError> {
-    let mut seen = Seen { now, states: Vec::new(), passed: Vec::new() };
+    let mut seen = Seen { now, states: Vec::new(), passed: Vec::new(), shown: None };
     for [result, deficit, stamp] in charges {
         seen.passed.push(match result {
             Some(Value::Int(passed)) => passed == 1,
+            Some(Value::Array(terms)) => {
+                seen.shown = Some(shown(terms).ok_or(StoreError::Malformed)?);
+                true
+            }
             Some(Value::BulkString(error)) => {
                 return Err(StoreError::Server(String::from_utf8_lossy(&error).into_owned()));
             }
@@ -115,6 +162,11 @@ fn seen(now: Time, charges: Vec<[Option<Value>; 3]>) -> Result<Seen, StoreError>
         seen.states.push(State::from_parts(deficit, stamp));
     }
     Ok(seen)
+}
+
+fn shown(terms: Vec<Value>) -> Option<Shown> {
+    let [tokens, period_us, burst, Value::Int(expires_ms)] = <[Value; 4]>::try_from(terms).ok()? else { return None };
+    Some(Shown { tokens: whole(tokens)?, period_us: whole(period_us)?, burst: whole(burst)?, expires_ms })
 }
 
 fn whole(value: Value) -> Option<u64> {

@@ -133,15 +133,16 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use gate::{Gate, GateAnswer};
 pub use key::Key;
 pub use limiter::{Limiter, ReplaceError};
-pub use memory::Memory;
+pub use memory::{Memory, MemoryError};
 #[cfg(feature = "redis")]
 pub use shared::{Shared, SharedError, SharedOptions};
 #[cfg(feature = "wait")]
 pub use wait::{WAITERS_MAX, WaitError};
 
 pub use tidegate_core::{
-    Algorithm, AtBound, CHARGES_MAX, Charge, Cost, Decision, FailureMode, Fraction, Handling, HeldBy, Limit,
-    LimitError, LimitId, Mode, Outcome, Quota, QuotaError, Rate, Sharing, Source, Store, Time, Verdict,
+    Algorithm, AtBound, CHARGES_MAX, Charge, Cost, Decision, FailureMode, Fraction, Handling, HeldBy, Kept, Limit,
+    LimitError, LimitId, Mode, OPEN_FOR, Outcome, Quota, QuotaError, Rate, ReservationId, Settled, Sharing, Source,
+    State, Store, Time, Verdict,
 };
 pub use tidegate_memory::{Bucket, TableOptions, TooManyQuotas};
 #[cfg(feature = "policy")]

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tidegate::policy::{Attributes, ClientAddress, OnMissing, Peer, Policies, Policy, PolicyError};
 use tidegate::{
-    AtBound, Cause, Charge, Cost, Decision, Gate, GateAnswer, Handling, Limit, LimitId, ManualClock, Memory, Mode,
-    Quota, Store, TableOptions, Verdict,
+    AtBound, Cause, Charge, Cost, Decision, Gate, GateAnswer, Handling, Kept, Limit, LimitId, ManualClock, Memory,
+    Mode, Quota, ReservationId, Settled, Store, TableOptions, Verdict,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -314,6 +314,29 @@ impl Store for Unreachable {
     }
 
     fn grant(&self, _: LimitId, _: &Quota, _: &[u8], _: u64) -> impl Future<Output = Result<(), NoAnswer>> + Send {
+        ready(Err(NoAnswer))
+    }
+
+    fn reserve(
+        &self,
+        _: &[Charge<'_>],
+        _: &mut [Decision],
+        _: ReservationId,
+        _: Duration,
+    ) -> impl Future<Output = Result<Verdict, NoAnswer>> + Send {
+        ready(Err(NoAnswer))
+    }
+
+    fn settle(
+        &self,
+        _: ReservationId,
+        _: &[Charge<'_>],
+        _: &[Cost],
+    ) -> impl Future<Output = Result<Settled, NoAnswer>> + Send {
+        ready(Err(NoAnswer))
+    }
+
+    fn inspect(&self, _: LimitId, _: &Quota, _: &[u8]) -> impl Future<Output = Result<Option<Kept>, NoAnswer>> + Send {
         ready(Err(NoAnswer))
     }
 }

@@ -185,6 +185,15 @@ impl Oracle {
         self.set_missing(at_least_zero(self.missing(now_ns) - whole(tokens)), now_ns);
     }
 
+    /// Owes `tokens` more; no more than two bursts are ever missing.
+    pub(crate) fn owe(&mut self, tokens: u64, now_ns: u64) {
+        if tokens > 0 {
+            self.repair(now_ns);
+            let most = whole(self.rules.burst) * whole(2);
+            self.set_missing((self.missing(now_ns) + whole(tokens)).min(most), now_ns);
+        }
+    }
+
     /// The same debt under other rules of the same algorithm, cut to the new burst.
     pub(crate) fn replace(&mut self, rules: Rules, now_ns: u64) {
         let missing = self.missing(now_ns).min(whole(rules.burst));
@@ -212,7 +221,7 @@ impl Oracle {
         match &mut self.bucket {
             Bucket::Tokens { missing, at_ns } => (*missing, *at_ns) = (amount, now_ns.max(*at_ns)),
             Bucket::Window { used, number } => {
-                *used = u64::try_from(amount.to_integer()).expect("a count is at most the burst");
+                *used = u64::try_from(amount.to_integer()).expect("a count is at most two bursts");
                 *number = present.max(*number);
             }
         }

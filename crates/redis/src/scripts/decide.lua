@@ -1,13 +1,16 @@
 -- Decides one request, or several that share a call, on the server's own clock.
 --
 -- KEYS: one bucket per charge. ARGV[i]: the terms of KEYS[i], packed: tokens c and microseconds p of the rate in lowest
--- terms, the burst b, the cost n, and flags: 1 a fixed window, 2 in shadow, 4 the last charge of its request, 8 give n
--- back instead of taking it.
--- A bucket is packed too: the deficit d, the stamp s, and the c, p and b that it was written under.
+-- terms, the burst b, the cost n, and flags: 1 a fixed window, 2 in shadow, 4 the last charge of its request. Then, for
+-- what is not simply charged: 8 give n back instead of taking it, 16 owe n, 32 take as much as there is up to n, 64 the
+-- record of a reservation that this request settles, 128 show what is kept.
+-- A bucket is packed too: the deficit d, the stamp s, and the c, p and b that it was written under. The record of a
+-- reservation is a bucket of one token: reserving takes it, and it comes back when the reservation is over.
 --
 -- All numbers are integers that a double holds exactly; products that might not be are compared without multiplying.
 -- The reply is the time, then for each charge whether it was let pass (1), was not (0), or the error that its bucket
--- gave, and the d and s that it was decided on.
+-- gave, and the d and s that it was decided on. A record says whether it was there; of what is shown, the rest stands in
+-- the first place: c, p, b, and the milliseconds until it expires.
 
 local call, pack, unpack, floor = redis.pcall, struct.pack, struct.unpack, math.floor
 local time = call('TIME')
@@ -34,14 +37,16 @@ local function slow()
   rare.at_most = at_most
 
   -- The deficit and stamp of a token bucket, brought up to now.
-  local function settle(d, s, c, p, b)
-    local over = d > b and d - b or 0
+  local function advance(d, s, c, p, b)
+    local kept = math.min(d, 2 * b)
+    local over, most = d - kept, math.max(kept, b)
     if now < s or over > 0 then
-      -- A clock that stepped back further than the bucket takes to fill: the stamp becomes now.
-      local explained = over <= b
-      if now < s then explained = explained and at_most(s - now, c, b - over, p)
-      else explained = explained or at_most(over - b, p, now - s, c) end
-      if not explained then d, s = d - over, now end
+      -- A clock that stepped back further than the deficit, or the burst, takes to come back: the stamp becomes now.
+      -- Of more than two bursts the rest had come back before the last charge, so the clock was that much further.
+      local explained = over <= most
+      if now < s then explained = explained and at_most(s - now, c, most - over, p)
+      else explained = explained or at_most(over - most, p, now - s, c) end
+      if not explained then d, s = kept, now end
     end
     local elapsed = now - s
     if d == 0 then return 0, now end
@@ -61,15 +66,52 @@ local function slow()
       if d0 == 0 or now - now % p0 > s0 then return 0, start, false end
       d, s = d0, (s0 - now > p0 or p ~= p0) and start or s0
     else
-      d, s = settle(d0, s0, c0, p0, b0)
+      d, s = advance(d0, s0, c0, p0, b0)
       if c ~= c0 or p ~= p0 then
         -- What is left of a step under the old rate pays back whole tokens; its rest is rounded up to one at most.
         if now > s then d = d - math.max(0, floor((now - s) * c0 / p0 - 0.000002)) end
         s = math.max(s, now)
       end
     end
-    if b ~= b0 and d > b then d = b end
-    return d, s, s < s0 or c ~= c0 or p ~= p0 or b ~= b0
+    local other = c ~= c0 or p ~= p0 or b ~= b0
+    if other and d > b then d = b end
+    return d, s, s < s0 or other
+  end
+
+  -- Whole tokens that have come back since the stamp and are not taken off the deficit yet.
+  local function paid(window, s, c, p)
+    if window or s >= now then return 0 end
+    local whole = floor((now - s) * c / p)
+    -- The product may have been rounded: by less than one token.
+    if not at_most(whole, p, now - s, c) then return whole - 1 end
+    return at_most(whole + 1, p, now - s, c) and whole + 1 or whole
+  end
+
+  -- The deficit after n were given back, at most to full.
+  function rare.give(window, d, s, c, p, n)
+    d = d - n
+    return (d <= 0 or (not window and s < now and at_most(d, p, now - s, c))) and 0 or d
+  end
+
+  -- The deficit and stamp after n more are owed: at most two bursts are ever missing.
+  function rare.owe(window, d, s, c, p, b, n)
+    d = d + n
+    local over = d - 2 * b
+    if over < 0 or (not window and s < now and not at_most(now - s, c, over, p)) then return d, s end
+    return 2 * b, window and s or math.max(s, now)
+  end
+
+  -- What is taken where n are wanted, and `need` are enough: n, or half of what is there, or `need`.
+  function rare.share(window, d, s, c, p, b, n, need)
+    local left = b - d + paid(window, s, c, p)
+    if left >= n then return n end
+    return left < need and need or math.max(need, floor(left / 2))
+  end
+
+  -- What is kept, as it is.
+  function rare.show(key, kept)
+    local d, s, c, p, b = unpack('<ddI4dI4', kept)
+    return { c, p, b, call('PTTL', key) }, d, s
   end
   return rare
 end
@@ -77,6 +119,8 @@ end
 local reply = { now }
 local first, allowed, fault = 1, true, nil
 local pending
+-- When the reservation that is being settled was made; false if it is not open.
+local reserved
 for i = 1, #KEYS do
   local key = KEYS[i]
   local c, p, b, n, flags = unpack('<I4dI4I4B', ARGV[i])
@@ -99,34 +143,52 @@ for i = 1, #KEYS do
       end
     end
   end
-  if flags >= 8 then
-    -- Given back, at most to full.
-    local after = d - n
-    if after <= 0 or (not window and s < now and slow().at_most(after, p, now - s, c)) then after = 0 end
-    if d > 0 and after == 0 then call('DEL', key) end
-    d, n, changed = after, 1, after > 0
+
+  local charged, result = flags < 8, nil
+  if not charged and not fault then
+    local special = slow()
+    if flags >= 128 then
+      if kept then result, d, s = special.show(key, kept) end
+    elseif flags >= 64 then
+      reserved = kept and select(2, unpack('<dd', kept))
+      if kept then call('DEL', key) end
+      result = kept and 1 or 0
+    elseif flags >= 32 then
+      n, charged = special.share(window, d, s, c, p, b, n, unpack('<I4', ARGV[i], 22)), true
+    else
+      local d1, s1 = d, s
+      if reserved == false then n = 0
+      elseif flags >= 16 then d1, s1 = special.owe(window, d, s, c, p, b, n)
+      elseif not (window and reserved and reserved < s) then d1 = special.give(window, d, s, c, p, n) end
+      if d > 0 and d1 == 0 then call('DEL', key) end
+      d, s, changed = d1, s1, d1 ~= d or s1 ~= s
+    end
   end
-  local over = flags >= 8 and 1 or d + n - b
-  local ok = over <= 0
-  if not ok and not window and s < now and flags < 8 then
-    if not exact then ok = slow().at_most(over, p, now - s, c)
-    elseif over <= c then ok = over * p <= (now - s) * c end
+
+  local ok = false
+  if charged then
+    local over = d + n - b
+    ok = over <= 0
+    if not ok and not window and s < now then
+      if not exact then ok = slow().at_most(over, p, now - s, c)
+      elseif over <= c then ok = over * p <= (now - s) * c end
+    end
+    if not ok and not shadow then allowed = false end
   end
-  if not ok and not shadow then allowed = false end
 
   if not (last and first == i) then
     -- One of several: they are written together.
     pending = pending or {}
-    pending[i] = { d, s, ok, changed, c, p, b, n, window }
+    pending[i] = { d, s, ok, changed, c, p, b, n, window, result }
   end
   if last then
     for j = first, i do
       if first ~= i then
         local one = pending[j]
-        key, d, s, ok, changed, c, p, b, n, window =
-          KEYS[j], one[1], one[2], one[3], one[4], one[5], one[6], one[7], one[8], one[9]
+        key, d, s, ok, changed, c, p, b, n, window, result =
+          KEYS[j], one[1], one[2], one[3], one[4], one[5], one[6], one[7], one[8], one[9], one[10]
       end
-      local result = ok and 1 or 0
+      result = result or ok and 1 or 0
       if fault then
         result = fault
       elseif n > 0 and ((ok and allowed) or (changed and d > 0)) then
@@ -140,7 +202,7 @@ for i = 1, #KEYS do
       local k = #reply
       reply[k + 1], reply[k + 2], reply[k + 3] = result, d, s
     end
-    first, allowed, fault = i + 1, true, nil
+    first, allowed, fault, reserved = i + 1, true, nil, nil
   end
 end
 return reply

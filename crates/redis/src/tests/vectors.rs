@@ -12,7 +12,7 @@ use super::server::{Kind, Server};
 use crate::RedisStore;
 use crate::names::Names;
 use crate::script::{READS_THE_CLOCK, Script};
-use crate::terms::Terms;
+use crate::terms::{Act, Terms};
 use crate::wire::{Asked, Request, replies};
 
 /// The script with two lines changed: the time is an argument, and buckets stay for an hour longer, since the server
@@ -59,7 +59,7 @@ impl Driven {
     }
 
     fn grant(&mut self, charge: &Charge<'_>, tokens: u64, at_us: u64) {
-        let terms = Terms::of(&charge.quota).unwrap().pack_grant(Cost::new(tokens)).to_vec();
+        let terms = Terms::of(&charge.quota).unwrap().pack(Act::Give, Cost::new(tokens), true);
         self.call(&Request { keys: vec![self.names.bucket(charge)], terms: vec![terms] }, at_us);
     }
 

@@ -19,9 +19,11 @@ mod fallback;
 mod seen;
 
 use std::fmt;
+use std::time::Duration;
 
 use tidegate_core::{
-    CHARGES_MAX, Charge, Decision, LimitId, Mode, Quota, Source, Standing, State, Store, Time, Verdict, decide_all,
+    CHARGES_MAX, Charge, Cost, Decision, Kept, LimitId, Mode, Quota, ReservationId, Settled, Source, Standing, State,
+    Store, Time, Verdict, decide_all,
 };
 use tidegate_memory::TableOptions;
 use tidegate_redis::{OutOfRange, RedisStore, StoreError};
@@ -180,6 +182,40 @@ impl<C: Clock> Store for Shared<C> {
         let done = self.redis.grant(limit, quota, key, tokens).await;
         self.denials.forget(limit, key);
         Ok(done?)
+    }
+
+    /// While the store is away the fallback decides; what it charges is not open, and stays spent.
+    async fn reserve(
+        &self,
+        charges: &[Charge<'_>],
+        decisions: &mut [Decision],
+        id: ReservationId,
+        open_for: Duration,
+    ) -> Result<Verdict, SharedError> {
+        if let Some(known) = self.decide_now(charges, decisions) {
+            return known;
+        }
+        let asking = self.denials.asking_at(self.clock.now());
+        match self.redis.reserve(charges, decisions, id, open_for).await {
+            Ok(verdict) => {
+                if !verdict.allowed {
+                    self.remember(asking, charges, decisions);
+                }
+                Ok(verdict)
+            }
+            Err(error @ (StoreError::OutOfRange(_) | StoreError::AlreadyOpen)) => Err(error.into()),
+            Err(_) => Ok(self.fallback.decide_at(charges, decisions, self.clock.now())?),
+        }
+    }
+
+    async fn settle(&self, id: ReservationId, charges: &[Charge<'_>], actual: &[Cost]) -> Result<Settled, SharedError> {
+        let settled = self.redis.settle(id, charges, actual).await;
+        charges.iter().for_each(|charge| self.denials.forget(charge.limit, charge.key));
+        Ok(settled?)
+    }
+
+    async fn inspect(&self, limit: LimitId, quota: &Quota, key: &[u8]) -> Result<Option<Kept>, SharedError> {
+        Ok(self.redis.inspect(limit, quota, key).await?)
     }
 }
 
