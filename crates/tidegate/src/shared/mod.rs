@@ -16,9 +16,12 @@
 
 mod denied;
 mod fallback;
+mod leases;
+mod lending;
 mod seen;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_core::{
@@ -27,9 +30,11 @@ use tidegate_core::{
 };
 use tidegate_memory::TableOptions;
 use tidegate_redis::{OutOfRange, RedisStore, StoreError};
+use tokio::runtime::Handle;
 
 use crate::shared::denied::Denials;
 use crate::shared::fallback::Fallback;
+use crate::shared::leases::{Leases, are_leased};
 use crate::shared::seen::Asking;
 use crate::{Clock, SystemClock, TooManyQuotas};
 
@@ -41,15 +46,21 @@ pub struct SharedOptions {
     pub fallback: TableOptions,
 }
 
-/// Buckets in a store outside of this process. Share it by reference, or in an `Arc`.
+/// Buckets in a store outside of this process. Clones share everything.
 ///
 /// It fails only on what no store could decide; that the server is away is no error: each limit has a
 /// [`FailureMode`](crate::FailureMode), and the answer says that it decided ([`Source::Fallback`]).
 pub struct Shared<C = SystemClock> {
+    inner: Arc<Inner<C>>,
+}
+
+struct Inner<C> {
     redis: RedisStore,
     clock: C,
     denials: Denials,
+    leases: Leases,
     fallback: Fallback,
+    runtime: Handle,
 }
 
 /// Why a shared store cannot decide on a request at all.
@@ -93,6 +104,9 @@ impl From<TooManyQuotas> for SharedError {
 
 impl Shared {
     /// Buckets in `redis`, on the machine's clock.
+    ///
+    /// # Panics
+    /// It is called outside of a tokio runtime. Leases are renewed and returned in the one it is called in.
     #[must_use]
     pub fn new(redis: RedisStore, options: SharedOptions) -> Self {
         Self::with_clock(redis, options, SystemClock::new())
@@ -102,20 +116,109 @@ impl Shared {
 impl<C: Clock> Shared<C> {
     /// The same on another clock. It never decides on a bucket of the store, which has its own; it says how old a
     /// remembered denial is, and runs the buckets of the fallback.
+    ///
+    /// # Panics
+    /// As [`Shared::new`].
     #[must_use]
     pub fn with_clock(redis: RedisStore, options: SharedOptions, clock: C) -> Self {
-        Self { redis, clock, denials: Denials::new(), fallback: Fallback::new(options.fallback) }
+        let runtime = Handle::current();
+        let (denials, leases, fallback) = (Denials::new(), Leases::new(), Fallback::new(options.fallback));
+        let inner = Arc::new(Inner { redis, clock, denials, leases, fallback, runtime });
+        inner.runtime.spawn(lending::give_back_unneeded(Arc::downgrade(&inner)));
+        Self { inner }
     }
 
     /// The store itself.
     #[must_use]
     pub fn redis(&self) -> &RedisStore {
-        &self.redis
+        &self.inner.redis
     }
 
     /// The time in this process.
     pub fn now(&self) -> Time {
-        self.clock.now()
+        self.inner.clock.now()
+    }
+
+    /// The tokens that this process has taken ahead and not spent, over all keys.
+    #[must_use]
+    pub fn leased_tokens(&self) -> u64 {
+        self.inner.leases.tokens()
+    }
+
+    /// Gives back what this process has taken ahead. For a process that is about to end.
+    pub async fn give_back_leases(&self) {
+        self.inner.give_back_all().await;
+    }
+}
+
+impl<C: Clock> Inner<C> {
+    /// What can be said without asking the store.
+    fn decide_now(
+        self: &Arc<Self>,
+        charges: &[Charge<'_>],
+        decisions: &mut [Decision],
+    ) -> Option<Result<Verdict, SharedError>> {
+        let now = self.clock.now();
+        match self.spend_at(charges, decisions, now) {
+            Some(verdict) => Some(Ok(verdict)),
+            None => self.unasked_at(charges, decisions, now),
+        }
+    }
+
+    /// What can be said without the store and without spending ahead of it.
+    fn unasked_at(
+        &self,
+        charges: &[Charge<'_>],
+        decisions: &mut [Decision],
+        now: Time,
+    ) -> Option<Result<Verdict, SharedError>> {
+        match self.known_at(charges, decisions, now) {
+            Some(verdict) => Some(Ok(verdict)),
+            None if self.redis.is_up() => None,
+            None => Some(self.fallback.decide_at(charges, decisions, now).map_err(SharedError::from)),
+        }
+    }
+
+    /// Pays with tokens that were taken ahead.
+    fn spend_at(self: &Arc<Self>, charges: &[Charge<'_>], decisions: &mut [Decision], now: Time) -> Option<Verdict> {
+        if charges.is_empty() || !are_leased(charges) {
+            return None;
+        }
+        let spent = self.leases.spend_at(charges, decisions, now)?;
+        if self.redis.is_up() {
+            spent.low(charges).for_each(|charge| self.refill(charge));
+        }
+        Some(spent.verdict)
+    }
+
+    /// Asks the store, and does what follows from its answer; without one, what the limits declared.
+    async fn ask(self: &Arc<Self>, charges: &[Charge<'_>], decisions: &mut [Decision]) -> Result<Verdict, SharedError> {
+        let asking = self.denials.asking_at(self.clock.now());
+        let answer = self.redis.decide(charges, decisions).await;
+        if answer.as_ref().is_ok_and(|verdict| verdict.allowed) && are_leased(charges) {
+            charges.iter().for_each(|charge| self.refill(charge));
+        }
+        self.follow(answer, asking, charges, decisions)
+    }
+
+    /// The store's answer, of which a denial is remembered; without one, what the limits declared.
+    fn follow(
+        &self,
+        answer: Result<Verdict, StoreError>,
+        asking: Asking,
+        charges: &[Charge<'_>],
+        decisions: &mut [Decision],
+    ) -> Result<Verdict, SharedError> {
+        match answer {
+            Ok(verdict) => {
+                if !verdict.allowed {
+                    self.remember(asking, charges, decisions);
+                }
+                Ok(verdict)
+            }
+            Err(error @ (StoreError::OutOfRange(_) | StoreError::AlreadyOpen)) => Err(error.into()),
+            Err(_) => Ok(self.fallback.decide_at(charges, decisions, self.clock.now())?),
+        }
     }
 
     /// What need not be asked, decided at `now`.
@@ -146,41 +249,30 @@ impl<C: Clock> Store for Shared<C> {
     type Error = SharedError;
 
     fn decide_now(&self, charges: &[Charge<'_>], decisions: &mut [Decision]) -> Option<Result<Verdict, SharedError>> {
-        let now = self.clock.now();
-        if let Some(verdict) = self.known_at(charges, decisions, now) {
-            return Some(Ok(verdict));
-        }
-        (!self.redis.is_up()).then(|| Ok(self.fallback.decide_at(charges, decisions, now)?))
+        self.inner.decide_now(charges, decisions)
     }
 
     async fn decide(&self, charges: &[Charge<'_>], decisions: &mut [Decision]) -> Result<Verdict, SharedError> {
-        if let Some(known) = self.decide_now(charges, decisions) {
-            return known;
-        }
-        let asking = self.denials.asking_at(self.clock.now());
-        match self.redis.decide(charges, decisions).await {
-            Ok(verdict) => {
-                if !verdict.allowed {
-                    self.remember(asking, charges, decisions);
-                }
-                Ok(verdict)
-            }
-            Err(StoreError::OutOfRange(why)) => Err(SharedError::OutOfRange(why)),
-            Err(_) => Ok(self.fallback.decide_at(charges, decisions, self.clock.now())?),
+        match self.inner.decide_now(charges, decisions) {
+            Some(known) => known,
+            None => self.inner.ask(charges, decisions).await,
         }
     }
 
     async fn reset(&self, limit: LimitId, key: &[u8]) -> Result<(), SharedError> {
-        self.fallback.reset(limit, key);
-        let done = self.redis.reset(limit, key).await;
-        self.denials.forget(limit, key);
+        let Inner { redis, denials, leases, fallback, .. } = &*self.inner;
+        fallback.reset(limit, key);
+        leases.forget(limit, key);
+        let done = redis.reset(limit, key).await;
+        denials.forget(limit, key);
         Ok(done?)
     }
 
     async fn grant(&self, limit: LimitId, quota: &Quota, key: &[u8], tokens: u64) -> Result<(), SharedError> {
-        self.fallback.grant_at(limit, key, tokens, self.clock.now());
-        let done = self.redis.grant(limit, quota, key, tokens).await;
-        self.denials.forget(limit, key);
+        let Inner { redis, clock, denials, fallback, .. } = &*self.inner;
+        fallback.grant_at(limit, key, tokens, clock.now());
+        let done = redis.grant(limit, quota, key, tokens).await;
+        denials.forget(limit, key);
         Ok(done?)
     }
 
@@ -192,36 +284,36 @@ impl<C: Clock> Store for Shared<C> {
         id: ReservationId,
         open_for: Duration,
     ) -> Result<Verdict, SharedError> {
-        if let Some(known) = self.decide_now(charges, decisions) {
+        let Inner { redis, clock, denials, .. } = &*self.inner;
+        // A reservation is open in the store, so no lease can pay for it.
+        if let Some(known) = self.inner.unasked_at(charges, decisions, clock.now()) {
             return known;
         }
-        let asking = self.denials.asking_at(self.clock.now());
-        match self.redis.reserve(charges, decisions, id, open_for).await {
-            Ok(verdict) => {
-                if !verdict.allowed {
-                    self.remember(asking, charges, decisions);
-                }
-                Ok(verdict)
-            }
-            Err(error @ (StoreError::OutOfRange(_) | StoreError::AlreadyOpen)) => Err(error.into()),
-            Err(_) => Ok(self.fallback.decide_at(charges, decisions, self.clock.now())?),
-        }
+        let asking = denials.asking_at(clock.now());
+        let answer = redis.reserve(charges, decisions, id, open_for).await;
+        self.inner.follow(answer, asking, charges, decisions)
     }
 
     async fn settle(&self, id: ReservationId, charges: &[Charge<'_>], actual: &[Cost]) -> Result<Settled, SharedError> {
-        let settled = self.redis.settle(id, charges, actual).await;
-        charges.iter().for_each(|charge| self.denials.forget(charge.limit, charge.key));
+        let settled = self.inner.redis.settle(id, charges, actual).await;
+        charges.iter().for_each(|charge| self.inner.denials.forget(charge.limit, charge.key));
         Ok(settled?)
     }
 
     async fn inspect(&self, limit: LimitId, quota: &Quota, key: &[u8]) -> Result<Option<Kept>, SharedError> {
-        Ok(self.redis.inspect(limit, quota, key).await?)
+        Ok(self.inner.redis.inspect(limit, quota, key).await?)
+    }
+}
+
+impl<C> Clone for Shared<C> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner) }
     }
 }
 
 impl<C> fmt::Debug for Shared<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("redis", &self.redis).finish_non_exhaustive()
+        f.debug_struct("Shared").field("redis", &self.inner.redis).finish_non_exhaustive()
     }
 }
 

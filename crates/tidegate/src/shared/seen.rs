@@ -44,6 +44,14 @@ impl Seen {
         Self { state, decided_at, asked: answered.asked, came: answered.came }
     }
 
+    /// The decision on a cost that was paid for ahead, and of which `left` tokens are still in this process.
+    pub(super) fn spending_at(&self, charge: &Charge<'_>, left: u64, now: Time) -> Option<Decision> {
+        let at_least = self.decided_at.saturating_add(now.since(self.came));
+        let unspent = State::from_parts(self.state.deficit().saturating_sub(left), self.state.stamp());
+        let (decision, _) = decide(&charge.quota, unspent, charge.cost, at_least);
+        decision.is_allowed().then_some(decision)
+    }
+
     /// The denial that the store would surely still give to this cost.
     pub(super) fn denial_at(&self, charge: &Charge<'_>, cost: Cost, now: Time) -> Option<Decision> {
         let at_least = self.decided_at.saturating_add(now.since(self.came));
