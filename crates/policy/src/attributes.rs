@@ -44,4 +44,16 @@ pub trait Attributes {
     /// Calls `each` with the value of every line of the field `name`, which is in lower case, in the order of the
     /// lines.
     fn header_lines<'a>(&'a self, name: &str, each: &mut dyn FnMut(&'a [u8]));
+
+    /// What a trusted layer has verified about the caller under this name: the subject of a token, a plan. Nobody has
+    /// unless the face says so.
+    fn claim(&self, _name: &str) -> Option<&[u8]> {
+        None
+    }
+
+    /// When the request came, in seconds since the epoch of Unix. Asked for only if a policy has an override that
+    /// ends some day; while it is not known, such overrides have ended.
+    fn unix_s(&self) -> Option<u64> {
+        None
+    }
 }

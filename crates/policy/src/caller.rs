@@ -1,17 +1,31 @@
 //! From a request to the keys it is charged to.
 
+use std::borrow::Cow;
+
+use crate::path::{normal_path, segment};
 use crate::{Attributes, Client, ClientAddress, FieldName, KeyPart, KeyParts, Keys, OnMissing, cookie, key::Tag};
 
-/// The request at hand. Its client is looked for at most once, and only if a key needs it.
+/// The request at hand. Its client is looked for at most once, its path is normalised at most once, and each only if
+/// somebody asks.
 pub(crate) struct Caller<'a, A: ?Sized> {
     attributes: &'a A,
     address: &'a ClientAddress,
     client: Option<Client>,
+    path: Option<Cow<'a, str>>,
 }
 
 impl<'a, A: Attributes + ?Sized> Caller<'a, A> {
     pub(crate) fn new(attributes: &'a A, address: &'a ClientAddress) -> Self {
-        Self { attributes, address, client: None }
+        Self { attributes, address, client: None, path: None }
+    }
+
+    pub(crate) fn attributes(&self) -> &'a A {
+        self.attributes
+    }
+
+    /// The path in its normal form.
+    pub(crate) fn path(&mut self) -> &str {
+        self.path.get_or_insert_with(|| normal_path(self.attributes.path()))
     }
 
     /// Builds a key. If a part is missing and nothing may stand in, nothing is built, and that part is the error.
@@ -43,6 +57,14 @@ impl<'a, A: Attributes + ?Sized> Caller<'a, A> {
                 Some(value) => keys.push_value(value, part.is_secret()),
                 None => return false,
             },
+            KeyPart::Segment(number) => match segment(self.path(), usize::from(number.get())) {
+                Some(value) => keys.push_value(value.as_bytes(), false),
+                None => return false,
+            },
+            KeyPart::Claim(name) => match self.attributes.claim(name.as_str()) {
+                Some(value) => keys.push_value(value, part.is_secret()),
+                None => return false,
+            },
             KeyPart::Global => keys.push(Tag::Global, &[]),
         }
         true
@@ -69,7 +91,7 @@ impl<'a, A: Attributes + ?Sized> Caller<'a, A> {
         true
     }
 
-    fn client(&mut self) -> Client {
+    pub(crate) fn client(&mut self) -> Client {
         *self.client.get_or_insert_with(|| self.address.of(self.attributes))
     }
 }

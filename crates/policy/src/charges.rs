@@ -45,9 +45,9 @@ impl<'a> Charges<'a> {
     /// The limit that charge `i` comes from; `None` if there is no such charge.
     #[must_use]
     pub fn place(&self, i: usize) -> Option<Place<'a>> {
-        let id = self.get(i)?.limit;
-        let places = |policy: &'a Policy| policy.limits.iter().map(move |limit| Place { policy, limit });
-        self.policies.as_slice().iter().flat_map(places).find(|place| place.limit.id == id)
+        let (policy, limit) = self.policies.place(self.get(i)?.limit)?;
+        let policy = self.policies.as_slice().get(policy)?;
+        Some(Place { policy, limit: policy.limits.get(limit)? })
     }
 }
 

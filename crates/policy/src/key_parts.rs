@@ -1,9 +1,11 @@
-//! What a key is made of, as people write it: `client`, `header:x-api-key`, `cookie:session`, `global`.
+//! What a key is made of, as people write it: `client`, `header:x-api-key`, `cookie:session`, `segment:2`,
+//! `claim:plan`, `global`.
 
 use std::fmt;
+use std::num::NonZeroU8;
 use std::str::FromStr;
 
-use crate::{CookieName, FieldName, key_error::Fault, key_error::KeyPartsError};
+use crate::{ClaimName, CookieName, FieldName, key_error::Fault, key_error::KeyPartsError};
 
 /// The most parts of one key.
 pub const PARTS_MAX: usize = 8;
@@ -17,6 +19,10 @@ pub enum KeyPart {
     Header(FieldName),
     /// The value of the first cookie of this name.
     Cookie(CookieName),
+    /// A segment of the path in its normal form, by its number; the first is 1. An empty one is missing.
+    Segment(NonZeroU8),
+    /// What a trusted layer has verified about the caller.
+    Claim(ClaimName),
     /// Nothing: everybody shares one bucket.
     Global,
 }
@@ -25,7 +31,7 @@ impl KeyPart {
     /// Can callers make up a value of their own? Then each new one is a new bucket, and a full one.
     #[must_use]
     pub const fn is_callers_own(&self) -> bool {
-        matches!(self, Self::Header(_) | Self::Cookie(_))
+        matches!(self, Self::Header(_) | Self::Cookie(_) | Self::Segment(_))
     }
 
     /// Is the value a credential by its nature? Then the key holds only its SHA-256.
@@ -34,7 +40,20 @@ impl KeyPart {
         match self {
             Self::Header(name) => ["authorization", "proxy-authorization", "cookie"].contains(&name.as_str()),
             Self::Cookie(_) => true,
-            Self::Client | Self::Global => false,
+            Self::Client | Self::Segment(_) | Self::Claim(_) | Self::Global => false,
+        }
+    }
+
+    /// The part as it is written, so that reading it gives the same part.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        match self {
+            Self::Client => "client".to_owned(),
+            Self::Header(name) => format!("header:{name}"),
+            Self::Cookie(name) => format!("cookie:{name}"),
+            Self::Segment(number) => format!("segment:{number}"),
+            Self::Claim(name) => format!("claim:{name}"),
+            Self::Global => "global".to_owned(),
         }
     }
 }
@@ -52,12 +71,14 @@ impl FromStr for KeyPart {
 }
 
 impl fmt::Display for KeyPart {
-    /// In words: `client`, `header x-api-key`, `cookie session`, `global`.
+    /// In words: `client`, `header x-api-key`, `cookie session`, `segment 2`, `claim plan`, `global`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Client => f.write_str("client"),
             Self::Header(name) => write!(f, "header {name}"),
             Self::Cookie(name) => write!(f, "cookie {name}"),
+            Self::Segment(number) => write!(f, "segment {number}"),
+            Self::Claim(name) => write!(f, "claim {name}"),
             Self::Global => f.write_str("global"),
         }
     }
@@ -153,7 +174,10 @@ fn part(text: &str) -> Result<KeyPart, Fault> {
         ("client" | "global", Some(_)) => Err(Fault::NoName),
         ("header", Some(name)) => name.parse().map(KeyPart::Header).map_err(Fault::Name),
         ("cookie", Some(name)) => name.parse().map(KeyPart::Cookie).map_err(Fault::Name),
-        ("header" | "cookie", None) => Err(Fault::NameMissing),
+        ("claim", Some(name)) => name.parse().map(KeyPart::Claim).map_err(Fault::Name),
+        ("segment", Some(number)) => number.parse().map(KeyPart::Segment).map_err(|_| Fault::NoNumber),
+        ("segment", None) => Err(Fault::NoNumber),
+        ("header" | "cookie" | "claim", None) => Err(Fault::NameMissing),
         (kind, _) => Err(Fault::unknown(kind)),
     }
 }
@@ -176,7 +200,11 @@ mod tests {
         check("header:X-Api-Key", "header x-api-key");
         check("cookie:Session", "cookie Session");
         check(" client , header: x-api-key,cookie:s ", "client, header x-api-key, cookie s");
+        check("segment:2,claim:Plan", "segment 2, claim Plan");
         assert_eq!(KeyParts::default(), "client".parse().unwrap());
+        for text in ["client", "header:x-a", "cookie:S", "segment:255", "claim:Plan", "global"] {
+            assert_eq!(text.parse::<KeyPart>().unwrap().to_text(), text);
+        }
     }
 
     #[test]
@@ -188,7 +216,17 @@ mod tests {
         check("*", "`*` is no part of a key; did you mean `global`?");
         check("X-Api-Key", "`X-Api-Key` is no part of a key; did you mean `header:x-api-key`?");
         check("cookies:a", "`cookies:a` is no part of a key; did you mean `cookie:NAME`?");
-        check("path", "`path` is no part of a key; expected `client`, `header:NAME`, `cookie:NAME` or `global`");
+        check("path", "`path` is no part of a key; did you mean `segment:NUMBER`?");
+        check(
+            "what",
+            "`what` is no part of a key; expected `client`, `header:NAME`, `cookie:NAME`, `segment:NUMBER`, \
+             `claim:NAME` or `global`",
+        );
+        let number = "needs a number from 1 to 255; in `/users/7`, `segment:2` is `7`";
+        check("segment", &format!("`segment` {number}"));
+        check("segment:0", &format!("`segment:0` {number}"));
+        check("segment:id", &format!("`segment:id` {number}"));
+        check("jwt:sub", "`jwt:sub` is no part of a key; did you mean `claim:NAME`?");
         check("header", "`header` needs a name; write `header:NAME`");
         check("header:", "`header:`: the name is empty");
         check("header:a b", "`header:a b`: ` ` cannot stand in a name; only letters, digits and !#$%&'*+-.^_`|~ can");
@@ -208,5 +246,6 @@ mod tests {
         let own = |text: &str| text.parse::<KeyParts>().unwrap().is_callers_own();
         assert!(!own("client") && !own("global"));
         assert!(own("header:a") && own("cookie:a") && own("client,header:a"));
+        assert!(own("segment:1") && !own("claim:plan"));
     }
 }

@@ -44,8 +44,11 @@
 //! ```
 //!
 //! Read the modules in this order: `attributes`, `client`, `trust`, `address` (with `forwarded` and `node`, the syntax
-//! of the fields), `key_parts`, `key`, `caller`, `policy`, `policies`, `charges`; then what is said to people:
-//! `explain`, `key_text`, `printable`, `warnings`, `one_private_peer`.
+//! of the fields), `key_parts`, `key`, `caller`; `matching` (with `path`, `path_pattern`, `host_pattern`), `exempt`,
+//! `overrides`, `cost_rule`, `outcome`, `policy`; `policies` (with what is prepared at load: `index`, `path_index`,
+//! `policy_set`, `exemptions`, `together`), `charges`; then what is said to people: `considered`, `explain`, `key_text`,
+//! `printable`,
+//! `warnings`, `one_private_peer`.
 
 #![forbid(unsafe_code)]
 
@@ -54,19 +57,34 @@ mod attributes;
 mod caller;
 mod charges;
 mod client;
+mod considered;
 mod cookie;
+mod cost_rule;
+mod exempt;
+mod exemptions;
 mod explain;
 mod forwarded;
+mod host_pattern;
+mod index;
 mod key;
 mod key_error;
 mod key_parts;
 mod key_text;
+mod matching;
 mod names;
 mod node;
 mod one_private_peer;
+mod outcome;
+mod overrides;
+mod path;
+mod path_index;
+mod path_pattern;
 mod policies;
 mod policy;
+mod policy_error;
+mod policy_set;
 mod printable;
+mod together;
 mod trust;
 mod trust_error;
 mod warnings;
@@ -75,15 +93,26 @@ pub use address::{AddressField, ClientAddress, ENTRIES_MAX, LINES_MAX};
 pub use attributes::{Attributes, Peer};
 pub use charges::{Charges, Place};
 pub use client::{Client, Grouping, GroupingError};
+pub use considered::{Charged, Considered, Say};
+pub use cost_rule::{COST_MAX, CostRule};
+pub use exempt::{Exempt, Exemption, HEALTH_CHECKS};
 pub use explain::{Explanation, WorstCase};
+pub use host_pattern::{HostPattern, HostPatternError};
 pub use key::{Keys, VALUE_BYTES_MAX};
 pub use key_error::KeyPartsError;
 pub use key_parts::{KeyPart, KeyParts, OnMissing, PARTS_MAX};
 pub use key_text::{KeyText, KeyValue};
-pub use names::{CookieName, FieldName, NAME_BYTES_MAX, NameError};
+pub use matching::{HeaderMatch, Match, Method, Mismatch};
+pub use names::{ClaimName, CookieName, FieldName, NAME_BYTES_MAX, NameError};
 pub use one_private_peer::OnePrivatePeer;
-pub use policies::{Charging, Policies, PolicyError};
+pub use outcome::{Counting, HOLD_MAX, Offence, Penalty, Settling, Statuses, StatusesError};
+pub use overrides::{Override, OverrideError};
+pub use path::normal_path;
+pub use path_pattern::{PATTERN_BYTES_MAX, PathPattern, PathPatternError};
+pub use policies::{Charging, Policies};
 pub use policy::{NamedLimit, Policy};
+pub use policy_error::PolicyError;
+pub use policy_set::POLICIES_MAX;
 pub use printable::Printable;
 pub use trust::{NETWORKS_MAX, Trust};
 pub use trust_error::TrustError;

@@ -1,4 +1,4 @@
-//! Names of header fields and cookies, which whoever configures a limit writes.
+//! Names of header fields, cookies and claims, which whoever configures a limit writes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,6 +15,18 @@ pub struct FieldName(String);
 /// The name of a cookie; its case counts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CookieName(String);
+
+/// The name of a claim that a trusted layer has verified; its case counts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ClaimName(String);
+
+impl ClaimName {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
 
 impl FieldName {
     /// The name, in lower case.
@@ -53,6 +65,24 @@ impl FromStr for CookieName {
     /// It is empty, longer than [`NAME_BYTES_MAX`], or not a token (RFC 6265, section 4.1.1).
     fn from_str(text: &str) -> Result<Self, NameError> {
         token(text).map(|name| Self(name.to_owned()))
+    }
+}
+
+impl FromStr for ClaimName {
+    type Err = NameError;
+
+    /// Reads the name of a claim.
+    ///
+    /// # Errors
+    /// It is empty, longer than [`NAME_BYTES_MAX`], or has characters that names of fields do not have either.
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        token(text).map(|name| Self(name.to_owned()))
+    }
+}
+
+impl fmt::Display for ClaimName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 
@@ -96,7 +126,7 @@ impl fmt::Display for NameError {
 
 impl std::error::Error for NameError {}
 
-fn token(text: &str) -> Result<&str, NameError> {
+pub(crate) fn token(text: &str) -> Result<&str, NameError> {
     if text.is_empty() {
         return Err(NameError::Empty);
     }

@@ -1,20 +1,40 @@
 //! All policies in order: which limits a request is charged to, and under which keys.
 
-use std::fmt;
-
 use tidegate_core::{CHARGES_MAX, Charge, LimitId};
 
-use crate::{Attributes, ClientAddress, KeyPart, Keys, Policy, caller::Caller, charges::Charges};
+use crate::caller::Caller;
+use crate::charges::Charges;
+use crate::exemptions::Exemptions;
+use crate::index::Index;
+use crate::overrides::Overrides;
+use crate::policy_set::{POLICIES_MAX, PolicySet};
+use crate::{Attributes, ClientAddress, Exempt, KeyPart, Keys, Policy, PolicyError, together};
 
 /// The policies, and how to find the client they all speak of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policies {
-    client: ClientAddress,
-    policies: Vec<Policy>,
-    /// The places of the policies that make charges. For each of them a key is built.
-    owners: Vec<usize>,
-    /// The charges of a request, but for their keys; beside each the place of its key among the keys.
-    claims: Vec<(usize, Charge<'static>)>,
+    pub(crate) client: ClientAddress,
+    pub(crate) exempt: Exempt,
+    pub(crate) policies: Vec<Policy>,
+    pub(crate) index: Index,
+    pub(crate) exemptions: Exemptions,
+    /// What each policy charges, at its place.
+    pub(crate) rules: Vec<Rule>,
+    finals: PolicySet,
+    /// The policies that can make a charge. For each of them that applies a key is built.
+    pub(crate) charging: PolicySet,
+    /// Where each limit stands: its policy, and its place there. In the order of the ids.
+    places: Vec<(LimitId, usize, usize)>,
+}
+
+/// What one policy charges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rule {
+    /// The charges of a request, but for the key.
+    pub(crate) claims: Vec<Charge<'static>>,
+    pub(crate) overrides: Overrides,
+    /// Are the costs of the claims what they are for every request?
+    is_cost_constant: bool,
 }
 
 /// What a request is to be charged.
@@ -22,7 +42,7 @@ pub struct Policies {
 pub enum Charging<'a> {
     /// These limits, all or none.
     Charged(Charges<'a>),
-    /// Nothing: what matched is unlimited, or skips requests without its key. The request passes.
+    /// Nothing: what matched is unlimited, lets the request off, or skips requests without its key. The request passes.
     Free,
     /// Nothing: no policy matched. The request passes, and is counted as unmatched.
     Unmatched,
@@ -47,16 +67,42 @@ impl Policies {
     /// These policies, in this order.
     ///
     /// # Errors
-    /// Two limits are the same by their names, or one request can make more than [`CHARGES_MAX`] charges.
+    /// Two limits are the same by their names, one request can make more than [`CHARGES_MAX`] charges, there are more
+    /// than [`POLICIES_MAX`] policies, or an override or an exempt key does not fit its policy.
     pub fn new(client: ClientAddress, policies: Vec<Policy>) -> Result<Self, PolicyError> {
-        refuse_same_limits(&policies)?;
-        let owners = (0..policies.len()).filter(|i| policies[*i].charging().next().is_some()).collect::<Vec<_>>();
-        let keyed = owners.iter().enumerate().flat_map(|(key, i)| policies[*i].claims().map(move |claim| (key, claim)));
-        let claims: Vec<_> = keyed.collect();
-        match claims.len() {
-            0..=CHARGES_MAX => Ok(Self { client, policies, owners, claims }),
-            count => Err(PolicyError::TooManyLimits { count }),
+        Self::with_exempt(client, Exempt::default(), policies)
+    }
+
+    /// These policies, in this order, which all let these requests off.
+    ///
+    /// # Errors
+    /// As [`Policies::new`]; and only a policy can let keys off.
+    pub fn with_exempt(client: ClientAddress, exempt: Exempt, policies: Vec<Policy>) -> Result<Self, PolicyError> {
+        if policies.len() > POLICIES_MAX {
+            return Err(PolicyError::TooManyPolicies { count: policies.len() });
         }
+        if !exempt.keys.is_empty() {
+            return Err(PolicyError::KeyWithoutPolicy);
+        }
+        let places = places(&policies)?;
+        let rules = policies.iter().map(|policy| Rule::new(policy, &client)).collect::<Result<Vec<_>, _>>()?;
+        let weights: Vec<_> = rules.iter().map(Rule::weight).collect();
+        if let Some(group) = together::too_many(&policies, &weights) {
+            let count = group.iter().map(|place| weights[*place]).sum();
+            let policies = group.into_iter().map(|place| policies[place].name.clone()).collect();
+            return Err(PolicyError::TooManyLimits { count, policies });
+        }
+        Ok(Self {
+            index: Index::new(&policies),
+            exemptions: Exemptions::new(&exempt, &policies),
+            finals: PolicySet::of(policies.len(), |place| policies[place].is_final),
+            charging: PolicySet::of(policies.len(), |place| weights[place] > 0),
+            client,
+            exempt,
+            policies,
+            rules,
+            places,
+        })
     }
 
     /// How the client is found.
@@ -65,81 +111,115 @@ impl Policies {
         &self.client
     }
 
+    /// Who is let off by all policies.
+    #[must_use]
+    pub fn exempt(&self) -> &Exempt {
+        &self.exempt
+    }
+
     /// The policies, in order.
     #[must_use]
     pub fn as_slice(&self) -> &[Policy] {
         &self.policies
     }
 
-    /// What a request is to be charged. All policies that match it apply; at present each matches every request.
+    /// What a request is to be charged. All policies that match it apply, up to the first that is final.
     ///
     /// The keys are built in `keys`, whose earlier contents are dropped, and the charges borrow them. Nothing is
-    /// allocated as long as keys are short and charges few.
+    /// allocated as long as keys are short, charges few, and the path is in its normal form.
     pub fn charging<'a, A>(&'a self, attributes: &A, keys: &'a mut Keys) -> Charging<'a>
     where
         A: Attributes + ?Sized,
     {
-        if self.policies.is_empty() {
-            return Charging::Unmatched;
-        }
         keys.clear();
         let mut caller = Caller::new(attributes, &self.client);
-        for policy in self.owners.iter().map(|i| &self.policies[*i]) {
+        let mut left = self.applying(&mut caller);
+        if left.is_empty() {
+            return Charging::Unmatched;
+        }
+        if self.exemptions.exempts_all(&mut caller).is_some() {
+            return Charging::Free;
+        }
+        self.exemptions.apply(&mut caller, &mut left);
+        left.keep(&self.charging);
+        // The policies whose keys were built, in the order of the keys; never more than charges.
+        let (mut owners, mut count) = ([0; CHARGES_MAX], 0);
+        for place in left.iter() {
+            let policy = &self.policies[place];
+            if self.exemptions.by_address(&mut caller, place, policy) {
+                continue;
+            }
             match caller.push_key(&policy.key, policy.on_missing, keys) {
                 Err(missing) if policy.denies_missing() => return Charging::Denied { policy, missing },
-                // A key that could not be built is left empty.
-                Ok(()) | Err(_) => keys.finish(),
+                Err(_) => {}
+                Ok(()) => {
+                    keys.finish();
+                    owners[count] = place;
+                    count += 1;
+                }
             }
         }
         let keys = &*keys;
-        let keyed = self.claims.iter().map(|(key, claim)| (keys.key(*key), claim)).filter(|(key, _)| !key.is_empty());
-        let charges = keyed.map(|(key, claim)| Charge { key, ..*claim });
+        let charges = owners[..count].iter().enumerate().flat_map(|(i, place)| {
+            let (rule, key) = (&self.rules[*place], keys.key(i));
+            let special = rule.overrides.of(key, || attributes.unix_s());
+            let cost =
+                (!rule.is_cost_constant).then(|| self.policies[*place].cost.at_request(attributes, &self.client));
+            let claims = special.map_or(&rule.claims, |special| &special.claims);
+            claims.iter().map(move |claim| Charge { key, cost: cost.unwrap_or(claim.cost), ..*claim })
+        });
         Charges::collect(self, charges).map_or(Charging::Free, Charging::Charged)
     }
-}
 
-fn refuse_same_limits(policies: &[Policy]) -> Result<(), PolicyError> {
-    let mut seen: Vec<LimitId> = Vec::new();
-    for policy in policies {
-        for named in &policy.limits {
-            if seen.contains(&named.id) {
-                return Err(PolicyError::SameLimit { policy: policy.name.clone(), limit: named.name.clone() });
-            }
-            seen.push(named.id);
+    /// The policies that apply to a request, before exemptions.
+    pub(crate) fn applying<A: Attributes + ?Sized>(&self, caller: &mut Caller<'_, A>) -> PolicySet {
+        let mut matching = self.index.of(caller.attributes(), || caller.path());
+        if let Some(last) = matching.first_common(&self.finals) {
+            matching.end_at(last);
         }
+        matching
     }
-    Ok(())
-}
 
-/// Policies that cannot stand together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PolicyError {
-    /// A limit has the names of an earlier one, so both would draw on one bucket.
-    SameLimit {
-        /// The policy's name.
-        policy: String,
-        /// The limit's name.
-        limit: String,
-    },
-    /// One request could make more than [`CHARGES_MAX`] charges.
-    TooManyLimits {
-        /// How many.
-        count: usize,
-    },
-}
-
-impl fmt::Display for PolicyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::SameLimit { policy, limit } => {
-                write!(f, "limit `{limit}` of policy `{policy}` is there twice; give each limit a name of its own")
-            }
-            Self::TooManyLimits { count } => {
-                write!(f, "{count} limits apply to one request; the maximum is {CHARGES_MAX}")
-            }
-        }
+    /// Where a limit stands.
+    pub(crate) fn place(&self, id: LimitId) -> Option<(usize, usize)> {
+        let at = self.places.binary_search_by_key(&id, |(id, ..)| *id).ok()?;
+        let (_, policy, limit) = self.places[at];
+        Some((policy, limit))
     }
 }
 
-impl std::error::Error for PolicyError {}
+impl Rule {
+    fn new(policy: &Policy, client: &ClientAddress) -> Result<Self, PolicyError> {
+        let headers = &policy.matching.headers;
+        let twice = (1..headers.len()).find(|i| headers[..*i].iter().any(|known| known.name == headers[*i].name));
+        if let Some(i) = twice {
+            return Err(PolicyError::SameHeader { policy: policy.name.clone(), header: headers[i].name.clone() });
+        }
+        let overrides = Overrides::new(policy, client);
+        let overrides = overrides.map_err(|error| PolicyError::Override { policy: policy.name.clone(), error })?;
+        let is_cost_constant = !matches!(policy.cost, crate::CostRule::Header { .. });
+        Ok(Self { claims: policy.claims().collect(), overrides, is_cost_constant })
+    }
+
+    /// The most charges of one request.
+    fn weight(&self) -> usize {
+        let special = self.overrides.values().map(|special| special.claims.len());
+        special.chain([self.claims.len()]).max().unwrap_or(0)
+    }
+}
+
+fn places(policies: &[Policy]) -> Result<Vec<(LimitId, usize, usize)>, PolicyError> {
+    let limits = policies.iter().enumerate().flat_map(|(place, policy)| {
+        policy.limits.iter().enumerate().map(move |(limit, named)| (named.id, place, limit))
+    });
+    let mut places: Vec<_> = limits.collect();
+    places.sort_unstable();
+    match places.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        None => Ok(places),
+        Some(pair) => {
+            let policy = &policies[pair[1].1];
+            let limit = policy.limits[pair[1].2].name.clone();
+            Err(PolicyError::SameLimit { policy: policy.name.clone(), limit })
+        }
+    }
+}

@@ -1,8 +1,8 @@
 //! A policy: whose requests are counted together, and what they are allowed.
 
-use tidegate_core::{Charge, Cost, Handling, Limit, LimitId, Mode};
+use tidegate_core::{Charge, Handling, Limit, LimitId, Mode};
 
-use crate::{KeyParts, OnMissing};
+use crate::{CostRule, Counting, Exempt, KeyParts, Match, OnMissing, Override, Penalty, Settling};
 
 /// A limit and its name, which is unique within its policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,17 +23,72 @@ pub struct NamedLimit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     pub(crate) name: String,
+    pub(crate) matching: Match,
+    pub(crate) is_final: bool,
+    pub(crate) exempt: Exempt,
     pub(crate) key: KeyParts,
     pub(crate) on_missing: OnMissing,
-    pub(crate) cost: Cost,
+    pub(crate) cost: CostRule,
+    pub(crate) counting: Counting,
     pub(crate) limits: Vec<NamedLimit>,
+    pub(crate) overrides: Vec<Override>,
+    pub(crate) penalty: Option<Penalty>,
 }
 
 impl Policy {
-    /// A policy without limits, under which a request costs 1.
+    /// A policy about every request, without limits, under which a request costs 1.
     #[must_use]
     pub fn new(name: &str, key: KeyParts) -> Self {
-        Self { name: name.to_owned(), key, on_missing: OnMissing::default(), cost: Cost::ONE, limits: Vec::new() }
+        Self {
+            name: name.to_owned(),
+            matching: Match::default(),
+            is_final: false,
+            exempt: Exempt::default(),
+            key,
+            on_missing: OnMissing::default(),
+            cost: CostRule::default(),
+            counting: Counting::default(),
+            limits: Vec::new(),
+            overrides: Vec::new(),
+            penalty: None,
+        }
+    }
+
+    /// About these requests only.
+    #[must_use]
+    pub fn with_match(self, matching: Match) -> Self {
+        Self { matching, ..self }
+    }
+
+    /// For what it is about, the last: policies behind it do not apply.
+    #[must_use]
+    pub fn as_final(self) -> Self {
+        Self { is_final: true, ..self }
+    }
+
+    /// Letting these off.
+    #[must_use]
+    pub fn with_exempt(self, exempt: Exempt) -> Self {
+        Self { exempt, ..self }
+    }
+
+    /// With other limits for one more key.
+    #[must_use]
+    pub fn with_override(mut self, special: Override) -> Self {
+        self.overrides.push(special);
+        self
+    }
+
+    /// Charging for some responses only.
+    #[must_use]
+    pub fn with_counting(self, counting: Counting) -> Self {
+        Self { counting, ..self }
+    }
+
+    /// Holding keys back.
+    #[must_use]
+    pub fn with_penalty(self, penalty: Penalty) -> Self {
+        Self { penalty: Some(penalty), ..self }
     }
 
     /// With one more limit.
@@ -59,8 +114,8 @@ impl Policy {
 
     /// With another cost of a request.
     #[must_use]
-    pub fn with_cost(self, cost: Cost) -> Self {
-        Self { cost, ..self }
+    pub fn with_cost(self, cost: impl Into<CostRule>) -> Self {
+        Self { cost: cost.into(), ..self }
     }
 
     /// With another handling, by their store, of the limits that it has so far.
@@ -90,8 +145,50 @@ impl Policy {
 
     /// What a request costs.
     #[must_use]
-    pub fn cost(&self) -> Cost {
-        self.cost
+    pub fn cost(&self) -> &CostRule {
+        &self.cost
+    }
+
+    /// Which requests it is about.
+    #[must_use]
+    pub fn matching(&self) -> &Match {
+        &self.matching
+    }
+
+    /// Do policies behind it not apply to what it is about?
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        self.is_final
+    }
+
+    /// Who is let off.
+    #[must_use]
+    pub fn exempt(&self) -> &Exempt {
+        &self.exempt
+    }
+
+    /// Which responses it charges for.
+    #[must_use]
+    pub fn counting(&self) -> Counting {
+        self.counting
+    }
+
+    /// The keys with limits of their own.
+    #[must_use]
+    pub fn overrides(&self) -> &[Override] {
+        &self.overrides
+    }
+
+    /// How it holds keys back, if it does. The key is that of the policy's charges.
+    #[must_use]
+    pub fn penalty(&self) -> Option<&Penalty> {
+        self.penalty.as_ref()
+    }
+
+    /// What of its charges is known only when the response is there; `None` if they stand as they were made.
+    #[must_use]
+    pub fn settling(&self) -> Option<Settling<'_>> {
+        Settling::of(self)
     }
 
     /// The limits, in order.
@@ -107,9 +204,16 @@ impl Policy {
 
     /// The charges of a request, but for the key.
     pub(crate) fn claims(&self) -> impl Iterator<Item = Charge<'static>> {
-        self.limits.iter().filter_map(|named| {
-            let &NamedLimit { id: limit, mode, handling, .. } = named;
-            Some(Charge { limit, quota: named.limit.quota()?, key: &[], cost: self.cost, mode, handling })
+        self.claims_under(&[])
+    }
+
+    /// The charges of a request, but for the key, with some limits replaced by name.
+    pub(crate) fn claims_under(&self, limits: &[(String, Limit)]) -> impl Iterator<Item = Charge<'static>> {
+        self.limits.iter().filter_map(move |named| {
+            let &NamedLimit { id, mode, handling, .. } = named;
+            let replaced = limits.iter().find(|(name, _)| *name == named.name).map(|(_, limit)| limit);
+            let quota = replaced.unwrap_or(&named.limit).quota()?;
+            Some(Charge { limit: id, quota, key: &[], cost: self.cost.without_fields(), mode, handling })
         })
     }
 

@@ -9,7 +9,10 @@ use tidegate_policy::{Attributes, Charging, ClientAddress, Keys, Peer, Policies,
 #[derive(Clone, Debug)]
 pub(crate) struct Given {
     peer: Peer,
+    method: String,
+    host: String,
     path: String,
+    unix_s: Option<u64>,
     headers: Vec<(String, Vec<u8>)>,
 }
 
@@ -20,7 +23,8 @@ impl Given {
     }
 
     pub(crate) fn peer(peer: Peer) -> Self {
-        Self { peer, path: "/".to_owned(), headers: Vec::new() }
+        let (method, host, path) = ("GET".to_owned(), "api.example.org".to_owned(), "/".to_owned());
+        Self { peer, method, host, path, unix_s: None, headers: Vec::new() }
     }
 
     /// With one more line of a field.
@@ -31,6 +35,18 @@ impl Given {
 
     pub(crate) fn to(self, path: &str) -> Self {
         Self { path: path.to_owned(), ..self }
+    }
+
+    pub(crate) fn by(self, method: &str) -> Self {
+        Self { method: method.to_owned(), ..self }
+    }
+
+    pub(crate) fn on(self, host: &str) -> Self {
+        Self { host: host.to_owned(), ..self }
+    }
+
+    pub(crate) fn at(self, unix_s: u64) -> Self {
+        Self { unix_s: Some(unix_s), ..self }
     }
 
     pub(crate) fn xff(self, value: impl AsRef<[u8]>) -> Self {
@@ -44,7 +60,7 @@ impl Attributes for Given {
     }
 
     fn method(&self) -> &str {
-        "GET"
+        &self.method
     }
 
     fn path(&self) -> &str {
@@ -52,11 +68,21 @@ impl Attributes for Given {
     }
 
     fn host(&self) -> Option<&str> {
-        Some("api.example.org")
+        Some(&self.host)
     }
 
     fn header_lines<'a>(&'a self, name: &str, each: &mut dyn FnMut(&'a [u8])) {
         self.headers.iter().filter(|(n, _)| n == name).for_each(|(_, value)| each(value));
+    }
+
+    /// What stands in the field `claim-NAME`.
+    fn claim(&self, name: &str) -> Option<&[u8]> {
+        let field = format!("claim-{name}");
+        self.headers.iter().find(|(n, _)| *n == field).map(|(_, value)| value.as_slice())
+    }
+
+    fn unix_s(&self) -> Option<u64> {
+        self.unix_s
     }
 }
 

@@ -133,7 +133,7 @@ fn br_066_the_same_limit_twice_is_refused() {
 #[test]
 fn too_many_limits_are_refused() {
     let error = Policies::new(trusting(""), vec![policy("client", &["1/s"; 17])]).unwrap_err();
-    assert_eq!(error, PolicyError::TooManyLimits { count: 17 });
+    assert_eq!(error, PolicyError::TooManyLimits { count: 17, policies: vec!["p".to_owned()] });
     assert_eq!(error.to_string(), "17 limits apply to one request; the maximum is 16");
     assert!(Policies::new(trusting(""), vec![policy("client", &["unlimited"; 17])]).is_ok());
 }

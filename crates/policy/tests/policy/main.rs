@@ -5,4 +5,5 @@ mod given;
 mod keys;
 mod laws;
 mod limits;
+mod matching;
 mod one_private_peer;
