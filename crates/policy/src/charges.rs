@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use tidegate_core::Charge;
+use tidegate_core::{CHARGES_MAX, Charge};
 
 use crate::{NamedLimit, Policies, Policy};
 
@@ -25,21 +25,29 @@ pub struct Charges<'a> {
 /// One or two charges, as most requests make, need no allocation.
 #[derive(Clone, Debug)]
 enum List<'a> {
+    None,
     One([Charge<'a>; 1]),
     Two([Charge<'a>; 2]),
     Many(Vec<Charge<'a>>),
 }
 
 impl<'a> Charges<'a> {
-    /// The charges, if there are any.
-    pub(crate) fn collect(policies: &'a Policies, mut charges: impl Iterator<Item = Charge<'a>>) -> Option<Self> {
-        let first = charges.next()?;
-        let list = match (charges.next(), charges.next()) {
-            (None, _) => List::One([first]),
-            (Some(second), None) => List::Two([first, second]),
-            (Some(second), Some(third)) => List::Many([first, second, third].into_iter().chain(charges).collect()),
+    pub(crate) fn none(policies: &'a Policies) -> Self {
+        Self { policies, list: List::None }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, charge: Charge<'a>) {
+        self.list = match &mut self.list {
+            List::None => List::One([charge]),
+            List::One([first]) => List::Two([*first, charge]),
+            List::Two([first, second]) => {
+                let mut many = Vec::with_capacity(CHARGES_MAX / 2);
+                many.extend([*first, *second, charge]);
+                List::Many(many)
+            }
+            List::Many(many) => return many.push(charge),
         };
-        Some(Self { policies, list })
     }
 
     /// The limit that charge `i` comes from; `None` if there is no such charge.
@@ -56,6 +64,7 @@ impl<'a> Deref for Charges<'a> {
 
     fn deref(&self) -> &[Charge<'a>] {
         match &self.list {
+            List::None => &[],
             List::One(charges) => charges,
             List::Two(charges) => charges,
             List::Many(charges) => charges,

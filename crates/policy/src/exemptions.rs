@@ -16,6 +16,8 @@ pub(crate) struct Exemptions {
     addresses: PolicySet,
     /// The policies that preflights are charged to.
     preflights: PolicySet,
+    /// Can nobody be let off but preflights?
+    is_nobody: bool,
 }
 
 impl Exemptions {
@@ -30,11 +32,16 @@ impl Exemptions {
             let policy = &policies[place];
             policy.matching.names_options() || !(all.preflights && policy.exempt.preflights)
         });
+        let is_nobody = found.all_paths.is_empty() && found.paths.is_empty() && found.addresses.is_empty();
+        found.is_nobody = is_nobody && found.all_addresses.is_nothing();
         found
     }
 
     /// Is the request let off by everything? Preflights are not answered here: a policy may name them.
     pub(crate) fn exempts_all<A: Attributes + ?Sized>(&self, caller: &mut Caller<'_, A>) -> Option<Exemption> {
+        if self.is_nobody {
+            return None;
+        }
         if !self.all_paths.is_empty() && !self.all_paths.of(caller.path()).is_empty() {
             return Some(Exemption::Path);
         }
@@ -44,7 +51,7 @@ impl Exemptions {
 
     /// Takes away the policies that let the request off by its path, or because it is a preflight.
     pub(crate) fn apply<A: Attributes + ?Sized>(&self, caller: &mut Caller<'_, A>, left: &mut PolicySet) {
-        if !self.paths.is_empty() {
+        if !self.is_nobody && !self.paths.is_empty() {
             left.remove(&self.paths.of(caller.path()));
         }
         if is_preflight(caller.attributes()) {
@@ -57,7 +64,7 @@ impl Exemptions {
     where
         A: Attributes + ?Sized,
     {
-        self.addresses.has(place) && policy.exempt.addresses.trusts(caller.client())
+        !self.is_nobody && self.addresses.has(place) && policy.exempt.addresses.trusts(caller.client())
     }
 
     /// Why is the request let off by this policy, if it is? Keys are looked up elsewhere.

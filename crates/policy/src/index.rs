@@ -46,6 +46,11 @@ impl Index {
         }
     }
 
+    /// Does every policy mean every request?
+    pub(crate) fn is_everything(&self) -> bool {
+        self.hosts.is_none() && self.methods.is_none() && self.paths.is_none() && self.headers.is_empty()
+    }
+
     /// The policies that mean this request. `path` is asked for its path in the normal form, if that matters.
     pub(crate) fn of<'p, A>(&self, request: &A, path: impl FnOnce() -> &'p str) -> PolicySet
     where

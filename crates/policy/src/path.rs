@@ -16,11 +16,24 @@ pub fn normal_path(path: &str) -> Cow<'_, str> {
     if !path.starts_with('/') {
         return Cow::Borrowed(path);
     }
+    if is_normal(path.as_bytes()) {
+        return Cow::Borrowed(path);
+    }
     let decoded = if path.contains('%') { Cow::Owned(decoded(path)) } else { Cow::Borrowed(path) };
     match has_dot_segment(&decoded) {
         true => Cow::Owned(without_dot_segments(&decoded)),
         false => decoded,
     }
+}
+
+/// Is there nothing to do? One look at each byte, for most paths.
+fn is_normal(path: &[u8]) -> bool {
+    let mut before = 0;
+    path.iter().all(|byte| {
+        let plain = *byte != b'%' && !(*byte == b'.' && before == b'/');
+        before = *byte;
+        plain
+    })
 }
 
 /// Segment `number` of a normal path; the first is 1. `None` if there is none, or it is empty.
@@ -60,7 +73,7 @@ fn is_unreserved(byte: u8) -> bool {
 }
 
 fn has_dot_segment(path: &str) -> bool {
-    path.contains("/.") && path.split('/').any(|segment| segment == "." || segment == "..")
+    path.split('/').any(|segment| segment == "." || segment == "..")
 }
 
 fn without_dot_segments(path: &str) -> String {

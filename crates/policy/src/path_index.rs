@@ -85,7 +85,10 @@ impl PathIndex {
         if node.literal.is_empty() && node.any.is_none() {
             return;
         }
-        let (first, behind) = rest.split_once('/').map_or((rest, None), |(first, behind)| (first, Some(behind)));
+        let (first, behind) = match rest.bytes().position(|byte| byte == b'/') {
+            Some(slash) => (&rest[..slash], Some(&rest[slash + 1..])),
+            None => (rest, None),
+        };
         if let Some(child) = node.literal.get(first) {
             self.walk(*child, behind, found);
         }

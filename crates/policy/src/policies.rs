@@ -21,6 +21,8 @@ pub struct Policies {
     /// What each policy charges, at its place.
     pub(crate) rules: Vec<Rule>,
     finals: PolicySet,
+    /// Does every policy apply to every request?
+    is_everything: bool,
     /// The policies that can make a charge. For each of them that applies a key is built.
     pub(crate) charging: PolicySet,
     /// Where each limit stands: its policy, and its place there. In the order of the ids.
@@ -92,8 +94,10 @@ impl Policies {
             let policies = group.into_iter().map(|place| policies[place].name.clone()).collect();
             return Err(PolicyError::TooManyLimits { count, policies });
         }
+        let index = Index::new(&policies);
         Ok(Self {
-            index: Index::new(&policies),
+            is_everything: index.is_everything() && policies.iter().all(|policy| !policy.is_final),
+            index,
             exemptions: Exemptions::new(&exempt, &policies),
             finals: PolicySet::of(policies.len(), |place| policies[place].is_final),
             charging: PolicySet::of(policies.len(), |place| weights[place] > 0),
@@ -133,15 +137,20 @@ impl Policies {
     {
         keys.clear();
         let mut caller = Caller::new(attributes, &self.client);
-        let mut left = self.applying(&mut caller);
-        if left.is_empty() {
+        let mut left = self.charging;
+        if !self.is_everything {
+            let applying = self.applying(&mut caller);
+            if applying.is_empty() {
+                return Charging::Unmatched;
+            }
+            left.keep(&applying);
+        } else if self.policies.is_empty() {
             return Charging::Unmatched;
         }
         if self.exemptions.exempts_all(&mut caller).is_some() {
             return Charging::Free;
         }
         self.exemptions.apply(&mut caller, &mut left);
-        left.keep(&self.charging);
         // The policies whose keys were built, in the order of the keys; never more than charges.
         let (mut owners, mut count) = ([0; CHARGES_MAX], 0);
         for place in left.iter() {
@@ -160,15 +169,20 @@ impl Policies {
             }
         }
         let keys = &*keys;
-        let charges = owners[..count].iter().enumerate().flat_map(|(i, place)| {
+        let mut charges = Charges::none(self);
+        for (i, place) in owners[..count].iter().enumerate() {
             let (rule, key) = (&self.rules[*place], keys.key(i));
             let special = rule.overrides.of(key, || attributes.unix_s());
-            let cost =
-                (!rule.is_cost_constant).then(|| self.policies[*place].cost.at_request(attributes, &self.client));
             let claims = special.map_or(&rule.claims, |special| &special.claims);
-            claims.iter().map(move |claim| Charge { key, cost: cost.unwrap_or(claim.cost), ..*claim })
-        });
-        Charges::collect(self, charges).map_or(Charging::Free, Charging::Charged)
+            match rule.is_cost_constant {
+                true => claims.iter().for_each(|claim| charges.push(Charge { key, ..*claim })),
+                false => {
+                    let cost = self.policies[*place].cost.at_request(attributes, &self.client);
+                    claims.iter().for_each(|claim| charges.push(Charge { key, cost, ..*claim }));
+                }
+            }
+        }
+        if charges.is_empty() { Charging::Free } else { Charging::Charged(charges) }
     }
 
     /// The policies that apply to a request, before exemptions.

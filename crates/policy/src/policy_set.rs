@@ -53,12 +53,31 @@ impl PolicySet {
     }
 
     /// The places, in order.
-    pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
-        self.0.into_iter().enumerate().flat_map(|(i, word)| {
-            let next = |word: &u64| Some(word & (word - 1)).filter(|rest| *rest != 0);
-            let words = std::iter::successors(Some(word).filter(|word| *word != 0), next);
-            words.map(move |word| i * 64 + word.trailing_zeros() as usize)
-        })
+    pub(crate) fn iter(self) -> Places {
+        Places { left: self.0, at: 0 }
+    }
+}
+
+/// The places of a set, in order.
+pub(crate) struct Places {
+    left: [u64; WORDS],
+    at: usize,
+}
+
+impl Iterator for Places {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while let Some(word) = self.left.get_mut(self.at) {
+            if *word != 0 {
+                let place = self.at * 64 + word.trailing_zeros() as usize;
+                *word &= *word - 1;
+                return Some(place);
+            }
+            self.at += 1;
+        }
+        None
     }
 }
 
