@@ -14,7 +14,11 @@ use serde_json::Value;
 const MAY_USE: &[Row] = &[
     Row("tidegate-core", &[], Others::Only(&[])),
     Row("tidegate-memory", &["tidegate-core"], Others::Only(&["bytemuck", "foldhash", "loom"])),
-    Row("tidegate-redis", &["tidegate-core"], Others::Only(&["futures-util", "redis", "sha2", "tokio"])),
+    Row(
+        "tidegate-redis",
+        &["tidegate-core"],
+        Others::Only(&["futures-util", "redis", "rustls", "rustls-native-certs", "sha2", "tokio", "tokio-rustls"]),
+    ),
     Row("tidegate-policy", &["tidegate-core"], Others::Only(&["ipnet", "sha2"])),
     Row(
         "tidegate",

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::OutOfRange;
+use crate::{FailureKind, OutOfRange};
 
 /// The store gave no answer; whether something was charged may not be known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum StoreError {
     Unavailable,
     /// As many decisions as may wait are waiting already.
     Busy,
-    /// The server answered that it cannot decide. The text is its own.
+    /// The server answered that it cannot decide. The text is its own, and begins with the kind of the error.
     Server(String),
     /// The answer is not what the script returns.
     Malformed,
@@ -22,6 +22,21 @@ pub enum StoreError {
     AlreadyOpen,
     /// The quota cannot be exact here; nothing was asked.
     OutOfRange(OutOfRange),
+}
+
+impl StoreError {
+    /// What kind of failure it is, for counting. `None` if the store did not fail: the question was none for it.
+    #[must_use]
+    pub fn kind(&self) -> Option<FailureKind> {
+        match self {
+            Self::Deadline => Some(FailureKind::Deadline),
+            Self::Unavailable => Some(FailureKind::Unavailable),
+            Self::Busy => Some(FailureKind::Full),
+            Self::Server(text) => Some(FailureKind::of_answer(text)),
+            Self::Malformed => Some(FailureKind::Malformed),
+            Self::AlreadyOpen | Self::OutOfRange(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for StoreError {

@@ -57,6 +57,10 @@ impl Names {
 
 fn push_key(name: &mut String, key: &[u8]) {
     let start = name.len();
+    if key.is_empty() {
+        // Braces around nothing are no hash tag. No other key is written as this.
+        name.push('%');
+    }
     for byte in key {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'@' | b'/' => {
@@ -95,7 +99,7 @@ mod tests {
         assert_eq!(key_of(b"user{1}"), "user%7B1%7D");
         assert_eq!(key_of(b"{}"), "%7B%7D");
         assert_eq!(key_of(b"a\0\r\n%"), "a%00%0D%0A%25");
-        assert_eq!(key_of(b""), "");
+        assert_eq!(key_of(b""), "%");
     }
 
     #[test]

@@ -4,18 +4,20 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{Client, RedisError};
 use tidegate_core::{Algorithm, Charge, Cost, Decision, Kept, LimitId, Quota, ReservationId, Settled, Store, Verdict};
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::runtime::Handle;
 
-use crate::health::Health;
-use crate::link::{Job, Link, WAITING_MAX};
+use crate::address::Address;
+use crate::complaints::Complaints;
+use crate::connection::Dialer;
+use crate::link::Common;
 use crate::names::{Names, PREFIX_BYTES_MAX};
+use crate::route::Route;
 use crate::script::Script;
+use crate::state::Counts;
 use crate::terms::{Act, Terms};
 use crate::wire::{Asked, Request, Seen};
-use crate::{OutOfRange, StoreError};
+use crate::{Complaint, OutOfRange, StoreError, StoreState, TlsError, TlsFiles, UrlError};
 
 /// How a store is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,11 +30,18 @@ pub struct RedisOptions {
     pub patience: Duration,
     /// What the names of all buckets begin with. `tidegate`.
     pub prefix: String,
+    /// Whom to trust, for a URL that asks for TLS.
+    pub tls: TlsFiles,
 }
 
 impl Default for RedisOptions {
     fn default() -> Self {
-        Self { deadline: Duration::from_millis(10), patience: Duration::from_secs(1), prefix: "tidegate".to_owned() }
+        Self {
+            deadline: Duration::from_millis(10),
+            patience: Duration::from_secs(1),
+            prefix: "tidegate".to_owned(),
+            tls: TlsFiles::default(),
+        }
     }
 }
 
@@ -40,62 +49,63 @@ impl Default for RedisOptions {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// The URL is not one of a Redis or Valkey server.
-    Url(RedisError),
+    /// The URL is not one of a store.
+    Url(UrlError),
     /// The prefix is longer than [`PREFIX_BYTES_MAX`], or has a brace, which would move the hash tag.
     Prefix,
+    /// A file that TLS needs cannot be used.
+    Tls(TlsError),
 }
 
 impl fmt::Display for SetupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Url(_) => f.write_str("not the URL of a store; write it like `redis://127.0.0.1:6379`"),
+            Self::Url(error) => error.fmt(f),
             Self::Prefix => write!(f, "a prefix has at most {PREFIX_BYTES_MAX} bytes and no braces"),
+            Self::Tls(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for SetupError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Url(error) => Some(error),
-            Self::Prefix => None,
-        }
-    }
-}
+impl std::error::Error for SetupError {}
 
-/// Buckets in one Redis or Valkey server. Clones share its connection; all of them belong to the runtime it was made in.
+/// Buckets in Redis or Valkey. Clones share its connections, which belong to the runtime it was made in; it may be asked
+/// from tasks of any tokio runtime that has its timer.
 #[derive(Clone)]
 pub struct RedisStore {
-    jobs: mpsc::Sender<Job>,
-    health: Arc<Health>,
+    pub(crate) route: Arc<Route>,
     pub(crate) names: Names,
     deadline: Duration,
 }
 
 impl RedisStore {
-    /// A store at `url`, such as `redis://user:password@host:6379/0` or `redis+unix:///run/redis.sock`. It connects as it
-    /// is first needed, and the first decisions wait for that as long as their deadline.
+    /// A store at `url`, of which `address` in this crate has all forms: `redis://user:password@host:6379/0` is one
+    /// server. It connects at once, and the first decisions wait for that as long as their deadline.
     ///
     /// # Errors
-    /// The URL or the prefix cannot be used.
+    /// The URL, the prefix or a file for TLS cannot be used.
     ///
     /// # Panics
     /// It is called outside of a tokio runtime.
     pub fn new(url: &str, options: RedisOptions) -> Result<Self, SetupError> {
-        Self::with_script(url, options, Script::new())
-    }
-
-    pub(crate) fn with_script(url: &str, options: RedisOptions, script: Script) -> Result<Self, SetupError> {
-        let RedisOptions { deadline, patience, prefix } = options;
+        let RedisOptions { deadline, patience, prefix, tls } = options;
         if prefix.len() > PREFIX_BYTES_MAX || prefix.contains(['{', '}']) {
             return Err(SetupError::Prefix);
         }
-        let client = Client::open(url).map_err(SetupError::Url)?;
-        let (sender, jobs) = mpsc::channel(WAITING_MAX);
-        let health = Arc::new(Health::unknown());
-        tokio::spawn(Link { client, script, health: Arc::clone(&health), jobs, patience }.run());
-        Ok(Self { jobs: sender, health, names: Names::new(&prefix), deadline })
+        let Address { deployment, login, is_tls } = Address::parse(url).map_err(SetupError::Url)?;
+        if !is_tls && !tls.is_empty() {
+            return Err(SetupError::Tls(TlsError::NotAsked));
+        }
+        let tls = if is_tls { Some(tls.connector().map_err(SetupError::Tls)?) } else { None };
+        let common = Arc::new(Common {
+            dialer: Dialer { tls, login, patience },
+            script: Script::new(),
+            counts: Counts::default(),
+            complaints: Complaints::default(),
+            lost: tokio::sync::Notify::new(),
+        });
+        let route = Arc::new(Route::open(deployment, common, &Handle::current()));
+        Ok(Self { route, names: Names::new(&prefix), deadline })
     }
 
     /// Can this quota be exact here?
@@ -106,32 +116,32 @@ impl RedisStore {
         Terms::of(quota).map(|_| ())
     }
 
-    /// Is the store asked at present? Not while it is left alone after a run of failures.
+    /// Is the store asked at present? Not while it is left alone after a run of failures. In a cluster: is any node?
     #[must_use]
     pub fn is_up(&self) -> bool {
-        self.health.is_up()
+        self.state().is_up
+    }
+
+    /// How it is doing now, and what has happened so far.
+    #[must_use]
+    pub fn state(&self) -> StoreState {
+        self.route.state()
+    }
+
+    /// The next thing that is wrong with the configuration, such as a refused password: each is told once, and again only
+    /// if the store has answered in between. Of several who wait one is told.
+    pub async fn complaint(&self) -> Complaint {
+        self.route.common().complaints.next().await
+    }
+
+    /// The same store, asked with the patience that a connection gets.
+    pub(crate) fn patient(&self) -> Self {
+        Self { deadline: self.route.common().dialer.patience, ..self.clone() }
     }
 
     /// Asks, at most for the deadline. Nothing is ever asked twice.
     pub(crate) async fn ask(&self, request: Request) -> Result<Seen, StoreError> {
-        if !self.health.is_up() {
-            return Err(StoreError::Unavailable);
-        }
-        let (reply, answer) = oneshot::channel();
-        self.jobs.try_send(Job { request, reply }).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => StoreError::Busy,
-            mpsc::error::TrySendError::Closed(_) => StoreError::Unavailable,
-        })?;
-        let seen = match timeout(self.deadline, answer).await {
-            Ok(Ok(seen)) => seen,
-            Ok(Err(_)) => Err(StoreError::Unavailable),
-            Err(_) => Err(StoreError::Deadline),
-        };
-        match &seen {
-            Ok(_) => self.health.answered(),
-            Err(_) => self.health.failed(),
-        }
-        seen
+        self.route.ask(&Arc::new(request), self.deadline).await
     }
 }
 

@@ -14,6 +14,7 @@
 
 local call, pack, unpack, floor = redis.pcall, struct.pack, struct.unpack, math.floor
 local time = call('TIME')
+if time.err then return time end
 local now = time[1] * 1000000 + time[2]
 
 -- What the usual bucket never needs: made when it is first needed.
