@@ -1,6 +1,14 @@
 //! The store against real servers, started here on free ports of the loopback and ended with the test.
 
+mod calm;
+mod clustered;
+mod deployed;
 mod failing;
+mod nodes;
+#[path = "../../tests/given/proxy.rs"]
+#[allow(dead_code, reason = "each of the test programs uses its part")]
+mod proxy;
+mod sentinel;
 mod server;
 mod sharing;
 mod vectors;

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use redis::ConnectionLike as _;
 use tempfile::TempDir;
 
 /// The programs that the tests are run against; `./test` installs all of them.
@@ -55,6 +56,22 @@ impl Server {
         server
     }
 
+    /// Sends one command and gives its answer.
+    pub(super) fn ask(&self, words: &[&str]) -> redis::Value {
+        self.try_to_ask(words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    pub(super) fn try_to_ask(&self, words: &[&str]) -> redis::RedisResult<redis::Value> {
+        let mut command = redis::cmd(words[0]);
+        command.arg(&words[1..]);
+        self.connection().req_command(&command)?.extract_error()
+    }
+
+    /// The same, where the answer is a text.
+    pub(super) fn text(&self, words: &[&str]) -> String {
+        redis::from_redis_value(self.ask(words)).unwrap()
+    }
+
     pub(super) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port())
     }
@@ -102,8 +119,29 @@ impl Server {
     }
 }
 
+/// A port that nobody listens on now.
 pub(super) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Asks again and again, until it is so.
+pub(super) fn until(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..1_000 {
+        if is_so() {
+            return;
+        }
+        sleep(Duration::from_millis(20));
+    }
+    panic!("{what}: it never came to that");
+}
+
+/// Waits until the replica has heard all that its primary has told.
+pub(super) fn in_step(primary: &Server, replica: &Server) {
+    let offset = |server: &Server| {
+        let told = server.text(&["INFO", "replication"]);
+        told.lines().find_map(|line| line.strip_prefix("master_repl_offset:")).map(str::to_owned)
+    };
+    until("the replica has heard all", || offset(primary) == offset(replica));
 }
 
 fn spawn(kind: Kind, port: u16, folder: &Path, options: &[String]) -> Child {
