@@ -80,9 +80,10 @@ impl Decision {
         decide(quota, State::FULL, Cost::ZERO, Time::ZERO).0
     }
 
-    /// The same answer, when the charge was not made after all, because another limit denied.
+    /// The same answer, when the charge was not made after all, because another limit denied. `before` is the state that
+    /// it was decided on.
     #[inline]
-    pub(crate) fn uncharged(self, before: State) -> Self {
+    pub fn uncharged(self, before: State) -> Self {
         let look = step(&self.quota, before, Cost::ZERO, self.now);
         Self { state: look.seen, ..self }
     }

@@ -8,7 +8,6 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Sleep, sleep};
 
@@ -43,15 +42,14 @@ pub(crate) enum Known {
 pub(crate) struct Cluster {
     pub(crate) seeds: Vec<HostPort>,
     pub(crate) common: Arc<Common>,
-    runtime: Handle,
     map: RwLock<Arc<SlotMap>>,
     pub(crate) known: watch::Sender<Known>,
 }
 
 impl Cluster {
-    pub(crate) fn new(seeds: Vec<HostPort>, common: Arc<Common>, runtime: Handle) -> Self {
+    pub(crate) fn new(seeds: Vec<HostPort>, common: Arc<Common>) -> Self {
         let map = RwLock::new(Arc::new(SlotMap::empty()));
-        Self { seeds, common, runtime, map, known: watch::Sender::new(Known::NotYet) }
+        Self { seeds, common, map, known: watch::Sender::new(Known::NotYet) }
     }
 
     pub(crate) fn map(&self) -> Arc<SlotMap> {
@@ -146,7 +144,7 @@ impl Cluster {
 
     fn open(&self, at: HostPort) -> Arc<Node> {
         let target = Target::At(Place::Tcp(at.clone()));
-        Arc::new(Node { at, link: Link::open(target, &self.common, &self.runtime, CALLS_MAX) })
+        Arc::new(Node { at, link: Link::open(target, &self.common, CALLS_MAX) })
     }
 
     fn change(&self, change: impl FnOnce(&mut SlotMap)) {

@@ -36,7 +36,8 @@
 //! ```
 //!
 //! In a cluster also `+cluster|slots +asking`, and `+select` for a database other than 0. `+role` lets a connection know a
-//! replica before the first decision does, and `+info` lets [`RedisStore::probe`] say what server it is; both are optional.
+//! replica before the first decision does, `+info` lets [`RedisStore::probe`] say what server it is, and `+pttl` lets a bucket
+//! be looked into; all three are optional.
 //!
 //! Read `scripts/decide.lua` first, then `terms`, `names` and `wire` (how a decision gets there and back). Then the way:
 //! `address` (what a URL says), `route`, `link` (a queue), `serve` (its task), `call`, and for a cluster `cluster` and
@@ -53,6 +54,7 @@ mod complaints;
 mod connection;
 mod error;
 mod failure;
+mod give_back;
 mod health;
 mod inspect;
 mod link;
@@ -66,6 +68,7 @@ mod script;
 mod serve;
 mod slot_map;
 mod slots;
+mod split;
 mod state;
 mod store;
 mod target;

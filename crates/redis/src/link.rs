@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::time::Sleep;
 
 use crate::StoreError;
@@ -34,6 +34,10 @@ pub(crate) struct Common {
     pub(crate) complaints: Complaints,
     /// Told when a server is lost: in a cluster another may serve its slots.
     pub(crate) lost: Notify,
+    /// Where all tasks of the store run.
+    pub(crate) runtime: Handle,
+    /// For decisions that give back what they had reserved.
+    pub(crate) giving: Arc<Semaphore>,
 }
 
 /// A decision that waits for its call.
@@ -51,13 +55,13 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// A link to `target`, which connects at once, in `runtime`. At most `calls_max` calls are under way before those who
+    /// A link to `target`, which connects at once. At most `calls_max` calls are under way before those who
     /// wait are gathered.
-    pub(crate) fn open(target: Target, common: &Arc<Common>, runtime: &Handle, calls_max: usize) -> Self {
+    pub(crate) fn open(target: Target, common: &Arc<Common>, calls_max: usize) -> Self {
         let (jobs, queue) = mpsc::channel(WAITING_MAX);
         let health = Arc::new(Health::unknown());
         let serve = Serve { target, common: Arc::clone(common), health: Arc::clone(&health), jobs: queue, calls_max };
-        runtime.spawn(serve.run());
+        common.runtime.spawn(serve.run());
         Self { jobs, health, common: Arc::clone(common) }
     }
 

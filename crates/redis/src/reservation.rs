@@ -28,6 +28,9 @@ impl RedisStore {
         if asked.is_never() {
             return Ok(Asked::never(charges, decisions));
         }
+        if let Some(groups) = self.groups(charges) {
+            return self.reserve_apart(&groups, charges, decisions, id, open_for).await;
+        }
         let mut request = asked.request_before(&self.names, 1)?;
         request.keys.push(self.names.reservation(first.key, id));
         request.terms.push(Terms::of(&open_quota(open_for))?.pack(Act::Charge(Mode::Enforce), Cost::ONE, true));
@@ -39,6 +42,19 @@ impl RedisStore {
 
     /// [`Store::settle`](tidegate_core::Store::settle).
     pub(crate) async fn settle_as(
+        &self,
+        id: ReservationId,
+        charges: &[Charge<'_>],
+        actual: &[Cost],
+    ) -> Result<Settled, StoreError> {
+        match self.groups(charges) {
+            Some(groups) => self.settle_apart(&groups, id, actual).await,
+            None => self.settle_one(id, charges, actual).await,
+        }
+    }
+
+    /// Settles what one node keeps.
+    pub(crate) async fn settle_one(
         &self,
         id: ReservationId,
         charges: &[Charge<'_>],

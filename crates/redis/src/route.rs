@@ -4,7 +4,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::time::sleep;
 
 use crate::address::Deployment;
@@ -32,18 +31,19 @@ pub(crate) enum Route {
 }
 
 impl Route {
-    /// The way to a deployment, whose tasks run in `runtime`.
-    pub(crate) fn open(deployment: Deployment, common: Arc<Common>, runtime: &Handle) -> Self {
+    /// The way to a deployment.
+    pub(crate) fn open(deployment: Deployment, common: Arc<Common>) -> Self {
         let target = match deployment {
             Deployment::Cluster { seeds } => {
-                let cluster = Arc::new(Cluster::new(seeds, Arc::clone(&common), runtime.clone()));
-                runtime.spawn(refresh::keep(Arc::downgrade(&cluster), common));
+                let cluster = Arc::new(Cluster::new(seeds, Arc::clone(&common)));
+                let keeping = refresh::keep(Arc::downgrade(&cluster), Arc::clone(&common));
+                common.runtime.spawn(keeping);
                 return Self::Cluster(cluster);
             }
             Deployment::One(place) => Target::At(place),
             Deployment::Sentinel { sentinels, service, login } => Target::Service { sentinels, service, login },
         };
-        Self::One { link: Link::open(target.clone(), &common, runtime, CALLS_MAX), target, common }
+        Self::One { link: Link::open(target.clone(), &common, CALLS_MAX), target, common }
     }
 
     pub(crate) fn common(&self) -> &Common {
@@ -51,6 +51,11 @@ impl Route {
             Self::One { common, .. } => common,
             Self::Cluster(cluster) => &cluster.common,
         }
+    }
+
+    /// Are all buckets in one place?
+    pub(crate) fn is_one(&self) -> bool {
+        matches!(self, Self::One { .. })
     }
 
     /// Buckets of one slot are decided over in one call. Outside of a cluster that is all of them.

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use tidegate_core::{Algorithm, Charge, Cost, Decision, Kept, LimitId, Quota, ReservationId, Settled, Store, Verdict};
 use tokio::runtime::Handle;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::address::Address;
 use crate::complaints::Complaints;
 use crate::connection::Dialer;
+use crate::give_back::GIVING_MAX;
 use crate::link::Common;
 use crate::names::{Names, PREFIX_BYTES_MAX};
 use crate::route::Route;
@@ -75,7 +77,7 @@ impl std::error::Error for SetupError {}
 pub struct RedisStore {
     pub(crate) route: Arc<Route>,
     pub(crate) names: Names,
-    deadline: Duration,
+    pub(crate) deadline: Duration,
 }
 
 impl RedisStore {
@@ -102,9 +104,11 @@ impl RedisStore {
             script: Script::new(),
             counts: Counts::default(),
             complaints: Complaints::default(),
-            lost: tokio::sync::Notify::new(),
+            lost: Notify::new(),
+            runtime: Handle::current(),
+            giving: Arc::new(Semaphore::new(GIVING_MAX)),
         });
-        let route = Arc::new(Route::open(deployment, common, &Handle::current()));
+        let route = Arc::new(Route::open(deployment, common));
         Ok(Self { route, names: Names::new(&prefix), deadline })
     }
 
@@ -155,6 +159,9 @@ impl Store for RedisStore {
         let asked = Asked::new(charges);
         if asked.is_never() {
             return Ok(Asked::never(charges, decisions));
+        }
+        if let Some(groups) = self.groups(charges) {
+            return self.decide_apart(&groups, charges, decisions).await;
         }
         let seen = self.ask(asked.request(&self.names)?).await?;
         asked.decide(charges, &seen, decisions)

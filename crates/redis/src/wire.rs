@@ -11,7 +11,7 @@ use crate::terms::{Act, Terms};
 use crate::{OutOfRange, StoreError};
 
 /// One request on its way: the buckets it asks about, and the terms of each.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) keys: Vec<String>,
     pub(crate) terms: Vec<Vec<u8>>,
@@ -65,14 +65,32 @@ impl<'a> Asked<'a> {
     ) -> Result<Verdict, StoreError> {
         let mut standings: [Standing; CHARGES_MAX] = [Ok(State::FULL); CHARGES_MAX];
         for (standing, charge) in standings.iter_mut().zip(charges) {
-            let place = self.charges.iter().position(|one| one.shares_bucket(charge)).ok_or(StoreError::Malformed)?;
-            *standing = Ok(*seen.states.get(place).ok_or(StoreError::Malformed)?);
+            *standing = Ok(self.state_of(charge, seen)?);
         }
         let verdict = decide_all(charges, &mut standings[..charges.len()], decisions, seen.now);
         // The script charged if it let all enforced charges pass; the core, from the same numbers, must agree.
         let passed =
             self.charges.iter().zip(&seen.passed).all(|(charge, passed)| *passed || charge.mode == Mode::Shadow);
         if passed == verdict.allowed { Ok(verdict) } else { Err(StoreError::Malformed) }
+    }
+
+    /// The same decisions, when the charges that were made are given back.
+    pub(crate) fn uncharge(
+        &self,
+        charges: &[Charge<'_>],
+        seen: &Seen,
+        decisions: &mut [Decision],
+    ) -> Result<(), StoreError> {
+        for (decision, charge) in decisions.iter_mut().zip(charges) {
+            *decision = decision.uncharged(self.state_of(charge, seen)?);
+        }
+        Ok(())
+    }
+
+    /// The state on which this charge was decided.
+    fn state_of(&self, charge: &Charge<'_>, seen: &Seen) -> Result<State, StoreError> {
+        let place = self.charges.iter().position(|one| one.shares_bucket(charge)).ok_or(StoreError::Malformed)?;
+        seen.states.get(place).copied().ok_or(StoreError::Malformed)
     }
 
     /// The verdict on charges of which one can never pass: none is made, and the others are not looked up.
