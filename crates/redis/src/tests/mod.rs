@@ -1,5 +1,6 @@
 //! The store against real servers, started here on free ports of the loopback and ended with the test.
 
+mod apart;
 mod calm;
 mod clustered;
 mod deployed;

@@ -12,11 +12,12 @@ const PRIMARIES: usize = 3;
 
 impl Nodes {
     pub(super) fn start(kind: Kind) -> Self {
-        Self::of(kind, PRIMARIES)
+        Self::of(kind, PRIMARIES, "15000")
     }
 
+    /// A node that died is noticed within a second.
     pub(super) fn with_replicas(kind: Kind) -> Self {
-        let nodes = Self::of(kind, 2 * PRIMARIES);
+        let nodes = Self::of(kind, 2 * PRIMARIES, "1000");
         for i in 0..PRIMARIES {
             let (replica, id) = (&nodes.servers[PRIMARIES + i], nodes.id(i));
             until("a node becomes a replica", || replica.try_to_ask(&["CLUSTER", "REPLICATE", &id]).is_ok());
@@ -25,10 +26,10 @@ impl Nodes {
         nodes
     }
 
-    fn of(kind: Kind, count: usize) -> Self {
+    fn of(kind: Kind, count: usize, timeout_ms: &str) -> Self {
         let start = |_| {
             let bus = free_port().to_string();
-            let options = ["--cluster-enabled", "yes", "--cluster-port", &bus, "--cluster-node-timeout", "1000"];
+            let options = ["--cluster-enabled", "yes", "--cluster-port", &bus, "--cluster-node-timeout", timeout_ms];
             let server = Server::start_with(kind, &options);
             (server, bus)
         };
