@@ -117,17 +117,21 @@ impl RedisStore {
                 return denied;
             }
         };
-        let shadows: Vec<_> = groups.iter().filter_map(|group| group.of_mode(Mode::Shadow)).collect();
-        let looking = join_all(shadows.iter().map(|group| self.decide_one(group)));
         tokio::select! {
             biased;
-            made = looking => shadows.iter().zip(made).for_each(|(group, made)| {
-                // What a limit in shadow could not be asked changes nothing.
-                group.put(&made.unwrap_or_else(|_| group.unmade()), decisions);
-            }),
+            () = self.charge_shadows(groups, decisions) => {}
             () = deadline => {}
         }
         Ok(verdict)
+    }
+
+    /// Charges the limits in shadow, after the others have allowed. One that could not be asked changes nothing.
+    async fn charge_shadows(&self, groups: &[Group<'_>], decisions: &mut [Decision]) {
+        let shadows: Vec<_> = groups.iter().filter_map(|group| group.of_mode(Mode::Shadow)).collect();
+        let made = join_all(shadows.iter().map(|group| self.decide_one(group))).await;
+        for (group, made) in shadows.iter().zip(made) {
+            group.put(&made.unwrap_or_else(|_| group.unmade()), decisions);
+        }
     }
 
     /// [`Store::settle`](tidegate_core::Store::settle) over several slots. A slot of which only limits in shadow are
