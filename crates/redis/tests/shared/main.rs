@@ -10,6 +10,7 @@ mod server;
 mod clocks;
 mod cuts;
 mod expiry;
+mod memory;
 mod outages;
 mod reports;
 mod textbook;
