@@ -8,11 +8,16 @@
 mod callers;
 #[path = "../../redis/tests/given/mod.rs"]
 mod given;
+#[path = "../../redis/src/tests/nodes.rs"]
+#[allow(dead_code, reason = "each of the programs uses its part")]
+mod nodes;
 #[path = "../tests/shared/scenarios/mod.rs"]
 mod scenarios;
 #[path = "../tests/shared/seen.rs"]
 #[allow(dead_code, reason = "the tests assert, and the benchmark measures")]
 mod seen;
+#[path = "../../redis/src/tests/sentinel.rs"]
+mod sentinel;
 #[path = "../../redis/src/tests/server.rs"]
 #[allow(dead_code, reason = "each of the programs uses its part")]
 mod server;
@@ -28,7 +33,7 @@ const DEADLINE: Duration = Duration::from_millis(10);
 /// What is promised for 999 of 1,000 decisions.
 const IN_TIME: Duration = Duration::from_millis(15);
 const RECOVERED: Duration = Duration::from_secs(2);
-const SETTING: Setting = Setting { deadline: DEADLINE, calm: Duration::from_secs(2), outage: Duration::from_secs(5) };
+const SETTING: Setting = Setting { deadline: DEADLINE, calm: Duration::from_secs(2), outage: Duration::from_secs(3) };
 
 const SCENARIOS: &[fn(&Setting) -> Report] = &[
     scenarios::killed,
@@ -38,6 +43,9 @@ const SCENARIOS: &[fn(&Setting) -> Report] = &[
     scenarios::blackholed,
     scenarios::delayed,
     scenarios::refused,
+    scenarios::failed_over,
+    scenarios::failed_over_in_a_cluster,
+    scenarios::moved_slots,
 ];
 
 fn main() {

@@ -89,14 +89,14 @@ async fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Asks for one key after the other, from the `start`th on, until the end.
+/// Asks for one key after the other, from the `start`th on, until the end. Runs over another number of keys have other keys.
 async fn knock(mut decider: Decider, quota: Quota, keys: usize, start: usize, end: Instant) -> Seen {
     let mut seen = Seen::of(keys);
     for key in (0..keys).cycle().skip(start) {
         if Instant::now() >= end {
             break;
         }
-        match decider.ask(&quota, format!("key-{key}").as_bytes()).await {
+        match decider.ask(&quota, format!("{keys}/{key}").as_bytes()).await {
             Ok(answer) => seen.record(key, answer),
             Err(error) => seen.failed(error.as_ref()),
         }

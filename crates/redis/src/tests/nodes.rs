@@ -1,7 +1,6 @@
 //! Real clusters, put together by the tests.
 
 use super::server::{Kind, Server, free_port, until};
-use crate::slots::SLOTS;
 
 /// Three primaries that share the slots evenly, and, if asked for, a replica of each.
 pub(super) struct Nodes {
@@ -9,6 +8,8 @@ pub(super) struct Nodes {
 }
 
 const PRIMARIES: usize = 3;
+/// The slots of every cluster.
+const SLOTS: u16 = 16_384;
 
 impl Nodes {
     pub(super) fn start(kind: Kind) -> Self {

@@ -22,8 +22,6 @@ pub(crate) enum Way {
     Pass(Duration),
     /// Connections are accepted and bytes taken, and nothing ever comes back. A connection that lost bytes stays so.
     Swallow,
-    /// Connections are accepted and cut at once, and so are those that are open.
-    HangUp,
     /// Nobody listens, and open connections are cut.
     Refuse,
 }
@@ -139,9 +137,6 @@ async fn serve(
         tokio::select! {
             client = accepting => {
                 counts.connections.fetch_add(1, Ordering::SeqCst);
-                if way.borrow().0 == Way::HangUp {
-                    continue;
-                }
                 tokio::spawn(connection(client, to, way.clone(), Arc::clone(&counts)));
             }
             changed = way.changed() => if changed.is_err() { return },
@@ -158,7 +153,7 @@ async fn connection(client: TcpStream, to: SocketAddr, mut way: watch::Receiver<
     let cut = way.clone();
     let is_cut = async move {
         let mut cut = cut;
-        let _ = cut.wait_for(|(way, now)| matches!(way, Way::Refuse | Way::HangUp) || *now != cuts).await;
+        let _ = cut.wait_for(|(way, now)| *way == Way::Refuse || *now != cuts).await;
     };
     let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
     tokio::select! {

@@ -10,11 +10,16 @@ mod given;
 #[allow(dead_code, reason = "each of the test programs uses its part")]
 mod server;
 
+#[path = "../../src/tests/nodes.rs"]
+#[allow(dead_code, reason = "each of the test programs uses its part")]
+mod nodes;
+
 mod apart;
 mod processes;
 
 use std::time::Duration;
 
+use crate::nodes::Nodes;
 use crate::processes::{Knocking, Run};
 use crate::server::{Kind, Server};
 
@@ -57,6 +62,13 @@ fn eight_processes_share_one_key_on_valkey() {
 #[test]
 fn eight_processes_share_a_thousand_keys_on_valkey() {
     assert_each_key_is_exact(&THOUSAND_KEYS.on(&Server::start(Kind::Valkey9).url()));
+}
+
+#[test]
+fn eight_processes_share_keys_on_a_cluster() {
+    let nodes = Nodes::start(Kind::Valkey9);
+    assert_each_key_is_exact(&THOUSAND_KEYS.on(&nodes.url()));
+    assert_one_key_is_exact(&ONE_KEY.on(&nodes.url()));
 }
 
 #[test]

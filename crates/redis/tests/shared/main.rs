@@ -1,5 +1,5 @@
 //! The shared store by its public face, on real servers: the textbook script beside it, clocks that step, connections that
-//! are cut, and what others reported of theirs.
+//! are cut, memory that is full, and what others reported of theirs.
 
 #[path = "../given/mod.rs"]
 mod given;
@@ -11,6 +11,6 @@ mod clocks;
 mod cuts;
 mod expiry;
 mod memory;
-mod outages;
+mod page;
 mod reports;
 mod textbook;

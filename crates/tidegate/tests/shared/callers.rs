@@ -17,6 +17,8 @@ use crate::seen::{Asked, Seen};
 /// What each of the three limits allows. Far more is asked for, and an outage is shorter than the bucket takes to fill, so
 /// that what is lost with it is seen.
 pub(crate) const LIMIT: &str = "50/s burst 200";
+/// The key of all three.
+pub(crate) const KEY: &str = "key";
 /// The failure modes of the three limits.
 pub(crate) const DECLARED: [&str; 3] = ["allow", "deny", "local:0.5"];
 /// Tasks that ask for each of the limits, and the pause of each between two questions.
@@ -99,7 +101,7 @@ async fn ask_all(all: &Arc<All>, url: &str, deadline: Duration) {
 async fn ask(shared: &Shared, declared: usize) -> Asked {
     let quota: Quota = quota(LIMIT);
     let handling = Handling::default().with_on_failure(DECLARED[declared].parse().unwrap());
-    let charge = Charge::new(LimitId::of("chaos", DECLARED[declared]), quota, b"key").with_handling(handling);
+    let charge = Charge::new(LimitId::of("chaos", DECLARED[declared]), quota, KEY.as_bytes()).with_handling(handling);
     let mut decisions = [Decision::unmade(&quota)];
     let at = Instant::now();
     let verdict = shared.decide(&[charge], &mut decisions).await.unwrap();

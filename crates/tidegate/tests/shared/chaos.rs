@@ -76,3 +76,18 @@ fn a_network_that_is_slow() {
 fn a_port_where_nobody_listens() {
     assert_held(&scenarios::refused(&setting()));
 }
+
+#[test]
+fn a_primary_that_dies_under_sentinels() {
+    assert_held(&scenarios::failed_over(&setting()));
+}
+
+#[test]
+fn a_node_of_a_cluster_that_dies() {
+    assert_held(&scenarios::failed_over_in_a_cluster(&setting()));
+}
+
+#[test]
+fn a_slot_that_moves_from_node_to_node() {
+    assert_held(&scenarios::moved_slots(&setting()));
+}

@@ -3,6 +3,11 @@
 
 #[path = "../../../redis/tests/given/mod.rs"]
 mod given;
+#[path = "../../../redis/src/tests/nodes.rs"]
+#[allow(dead_code, reason = "each of the programs uses its part")]
+mod nodes;
+#[path = "../../../redis/src/tests/sentinel.rs"]
+mod sentinel;
 #[path = "../../../redis/src/tests/server.rs"]
 #[allow(dead_code, reason = "each of the test programs uses its part")]
 mod server;

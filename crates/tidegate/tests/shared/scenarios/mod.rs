@@ -2,9 +2,11 @@
 //!
 //! The test asserts on what they saw, and the benchmark `chaos` measures it.
 
+mod failover;
 mod network;
 mod server;
 
+pub(crate) use failover::{failed_over, failed_over_in_a_cluster, moved_slots};
 pub(crate) use network::{blackholed, delayed, refused};
 pub(crate) use server::{became_a_replica, flushed_scripts, killed, out_of_memory};
 
