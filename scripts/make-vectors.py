@@ -59,6 +59,9 @@ class TokenBucket:
     def grant(self, tokens, now):
         self.lacks, self.at = max(Fraction(0), self.missing(now) - tokens), max(now, self.at)
 
+    def owe(self, tokens, now):
+        self.lacks, self.at = min(Fraction(2 * self.limit.burst), self.missing(now) + tokens), max(now, self.at)
+
     def replace(self, limit, now):
         self.lacks, self.at, self.limit = min(self.missing(now), limit.burst), max(now, self.at), limit
         part = math.ceil(self.lacks) - self.lacks
@@ -93,6 +96,9 @@ class FixedWindow:
 
     def grant(self, tokens, now):
         self.used, self.number = max(0, self.missing(now) - tokens), self.open(now)
+
+    def owe(self, tokens, now):
+        self.used, self.number = min(2 * self.limit.burst, self.missing(now) + tokens), self.open(now)
 
     def replace(self, limit, now):
         start = max(self.open(now) * self.limit.period, now)
@@ -138,7 +144,7 @@ def decide(bucket, cost, now):
 
 
 def one_limit(name, limit, script, algorithm=TOKENS):
-    """A line about one bucket. The script: (at, cost), (at, "grant", tokens) or (at, "replace", limit)."""
+    """A line about one bucket. The script: (at, cost), (at, "grant" or "owe", tokens) or (at, "replace", limit)."""
     bucket, steps, latest, back = BUCKETS[algorithm](Limit(limit)), [], 0, False
     for at, *what in script:
         assert 0 <= at <= LAST
@@ -147,6 +153,10 @@ def one_limit(name, limit, script, algorithm=TOKENS):
         if what[0] == "grant":
             bucket.grant(what[1], at)
             step["grant"] = what[1]
+        elif what[0] == "owe":
+            bucket = bucket.repaired(at)
+            bucket.owe(what[1], at)
+            step["owe"] = what[1]
         elif what[0] == "replace":
             bucket.replace(Limit(what[1]), at)
             step["replace"] = what[1]
@@ -344,6 +354,23 @@ def laws():
     yield one_limit("grant: gives back, at most to full", "10/min", [(0, 10), (0, "grant", 4), (0, 5), (0, 4), (0, "grant", 100), (0, 10), (0, 1)])
     yield one_limit("grant: keeps what had come back in part", "1/10s burst 3", [(0, 3), (5 * S, "grant", 1), (5 * S, 1), (9 * S, 1), (10 * S, 1)])
     yield one_limit("grant: in a window", "3/min", [(0, 3), (S, "grant", 2), (S, 3), (S, 2), (S, 1)], WINDOW)
+    yield one_limit("debt: what is owed is waited for", "10/min", [(0, 10), (0, "owe", 4), (0, 1), (0, 0), (24 * S, 1), (30 * S - 1, 1), (30 * S, 1), (30 * S, 1)])
+    yield one_limit("debt: at most one further burst", "10/min", [(0, 10), (0, "owe", 400), (0, 0), (0, "owe", 1), (0, 0), (66 * S - 1, 1), (66 * S, 1), (3 * MIN, 10)])
+    yield one_limit("debt: part of a token is waited for too", "1/10s burst 3", [(0, 2), (5 * S, "owe", 3), (5 * S, 1), (29 * S, 1), (30 * S, 1)])
+    yield one_limit("debt: the largest part of a debt is kept at its bound", "7/s burst 2", [(0, 2), (100 * MS, "owe", 9), (100 * MS, 1), (100 * MS, 0), (S, 2)])
+    yield one_limit("debt: what is given back pays it first", "10/min", [(0, 10), (0, "owe", 4), (0, "grant", 3), (0, 0), (0, "grant", 3), (0, 3), (0, 2)])
+    yield one_limit("debt: of a full bucket it is a charge", "10/min", [(0, "owe", 4), (0, 7), (0, 6), (0, 1)])
+    yield one_limit("debt: a changed limit cuts it to the new burst", "10/s", [(0, 10), (0, "owe", 10), (0, "replace", "20/s"), (0, 1), (50 * MS, 1), (S, "replace", "5/s"), (S, 5)])
+    yield one_limit("debt: in a window, until it is over", "10/min", [(MIN, 10), (MIN, "owe", 40), (MIN, "grant", 9), (MIN, 1), (MIN, "grant", 2), (MIN, 1), (2 * MIN, 10)], WINDOW)
+    yield one_limit("debt: a step back that its size explains keeps it", "1/s burst 10", [(40 * S, 10), (40 * S, "owe", 10), (20 * S, 1), (40 * S, 0), (51 * S, 1)])
+    yield one_limit("debt: a nanosecond further is repaired and keeps it too", "1/s burst 10", [(40 * S, 10), (40 * S, "owe", 10), (20 * S - 1, 1), (31 * S - 1, 1), (31 * S - 1, 0)])
+    for text in ["7/s", "59/min burst 3", "999999937/s", "1/year", "1/s burst 4294967296"]:
+        limit = Limit(text)
+        first, _ = decide(drained(limit, limit.burst), 1, 5)
+        wait = first["retry_after_ns"]
+        if isinstance(wait, int) and 5 + wait <= LAST:
+            yield one_limit(f"debt: the longest wait under {text}", text,
+                [(5, limit.burst), (5, "owe", limit.burst), (5, 1), (5 + wait - 1, 1), (5 + wait, 1)])
     yield one_limit("the end of time", "10/s", [(LAST - S, 10), (LAST - S, 1), (LAST, 10), (LAST, 1)])
     yield one_limit("the end of time in windows", "10/s", [(LAST - S, 10), (LAST, 10), (LAST, 1)], WINDOW)
     yield several_limits("law 7: one that denies spares the other", {"a": "1/min", "b": "5/min"},
@@ -367,9 +394,9 @@ def laws():
     yield several_limits("law 7: no charge at all", {"a": "1/min"}, [(0, [])])
 
 
-def drained(limit):
+def drained(limit, debt=0):
     bucket = TokenBucket(limit)
-    bucket.charge(limit.burst, 5)
+    bucket.charge(limit.burst + debt, 5)
     return bucket
 
 
@@ -400,6 +427,7 @@ def reports():
     yield one_limit("BR-040", "0/h", [(0, 1), (H, 1)])
     yield one_limit("BR-041", "0/min", [(0, 1), (0, 1)])
     yield one_limit("BR-043", "300/min", [(0, 301), (0, 1)])
+    yield one_limit("BR-045", "50/50s", [(0, 50), (0, "owe", 10), (0, 0), (0, 1), (11 * S - 1, 1), (11 * S, 1), (MIN + S, 0)])
     yield one_limit("BR-046", "10/min", [(0, 0), (0, 10), (0, 0)])
     yield one_limit("BR-048", "2/min", [(0, 1)] * 3 + [(29_999 * MS, 1), (30 * S, 1)])
     yield one_limit("BR-050", "1/s burst 4294967296", [(0, 0), (0, 4294967296), (0, 1)])

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tidegate_core::{
     Algorithm, Charge, Cost, Decision, Handling, Limit, LimitId, Mode, Outcome, Quota, Standing, State, Time,
-    carry_over, decide, decide_all, grant,
+    carry_over, decide, decide_all, grant, owe,
 };
 
 /// Fewer lines than this, and something is wrong with the file.
@@ -37,6 +37,8 @@ fn replay_one(vector: &Value) {
             quota = new;
         } else if let Some(tokens) = step.get("grant") {
             state = grant(&quota, state, number(tokens), now);
+        } else if let Some(tokens) = step.get("owe") {
+            state = owe(&quota, state, number(tokens), now);
         } else {
             let (decision, next) = decide(&quota, state, cost(step), now);
             assert_answer(vector, i, step, &decision);

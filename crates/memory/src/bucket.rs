@@ -6,7 +6,7 @@
 use std::array;
 use std::fmt;
 
-use tidegate_core::{Cost, Decision, Quota, State, Time, carry_over, decide, grant};
+use tidegate_core::{Cost, Decision, Quota, State, Time, carry_over, decide, grant, owe};
 
 use crate::head::{Flag, Head, Version};
 use crate::sync::{AtomicU64, Backoff, Ordering};
@@ -91,6 +91,14 @@ impl Bucket {
         let lock = self.head().lock();
         if let Some((quota, state)) = self.load(lock.version()) {
             self.store(grant(&quota, state, tokens, now));
+        }
+    }
+
+    /// Owes `tokens` more, whether they are there or not; at most one further burst.
+    pub fn owe_at(&self, tokens: u64, now: Time) {
+        let lock = self.head().lock();
+        if let Some((quota, state)) = self.load(lock.version()) {
+            self.store(owe(&quota, state, tokens, now));
         }
     }
 

@@ -16,6 +16,9 @@ use crate::table::{Table, TableOptions};
 /// Reservations that can be open at once unless told otherwise: 2^16.
 pub const RESERVATIONS_DEFAULT: usize = 1 << 16;
 
+/// Slots for each of them: a table is never quite full where it must not displace.
+const SLOTS_EACH: usize = 2;
+
 /// The limit under which all records stand, in a table that has no other.
 const RECORDS: LimitId = LimitId::of("reservations", "open");
 
@@ -47,10 +50,11 @@ pub struct Reservations {
 }
 
 impl Reservations {
-    /// None are open; there is room for `count`, or a few more.
+    /// None are open. There is room for `count`, and for twice as many at most: how many more than `count` fit depends on
+    /// where chance puts them.
     #[must_use]
     pub fn with_room_for(count: usize) -> Self {
-        Self { records: Table::new(TableOptions::with_keys(count)) }
+        Self { records: Table::new(TableOptions::with_keys(count.saturating_mul(SLOTS_EACH))) }
     }
 
     /// Opens a reservation at `now`, for as long as `open_for`, rounded up by at most a 64th.

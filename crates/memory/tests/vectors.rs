@@ -56,6 +56,7 @@ trait Single {
     fn ask(&self, cost: Cost, now: Time) -> Decision;
     fn replace(&mut self, quota: &Quota, now: Time);
     fn grant(&self, tokens: u64, now: Time);
+    fn owe(&self, tokens: u64, now: Time);
 }
 
 impl Single for Bucket {
@@ -70,6 +71,10 @@ impl Single for Bucket {
     fn grant(&self, tokens: u64, now: Time) {
         self.grant_at(tokens, now);
     }
+
+    fn owe(&self, tokens: u64, now: Time) {
+        self.owe_at(tokens, now);
+    }
 }
 
 /// One key of a table, and its limit as it is in force.
@@ -77,7 +82,7 @@ struct Keyed<'a>(&'a Table, TableLimit);
 
 impl Single for Keyed<'_> {
     fn ask(&self, cost: Cost, now: Time) -> Decision {
-        self.0.check_at(&self.1, "key", cost, now)
+        self.0.check_at(&self.1, &b"key"[..], cost, now)
     }
 
     fn replace(&mut self, quota: &Quota, now: Time) {
@@ -85,7 +90,13 @@ impl Single for Keyed<'_> {
     }
 
     fn grant(&self, tokens: u64, now: Time) {
-        self.0.grant_at(limit_id(), "key", tokens, now);
+        self.0.grant_at(limit_id(), &b"key"[..], tokens, now);
+    }
+
+    fn owe(&self, tokens: u64, now: Time) {
+        // Nothing was reserved, and so much was used.
+        let charge = Charge::new(limit_id(), *self.1.quota().quota(), b"key").with_cost(Cost::ZERO);
+        self.0.settle_at(&charge, now, Cost::new(tokens), now).unwrap();
     }
 }
 
@@ -95,6 +106,8 @@ fn replay(on: &mut impl Single, line: &Value) {
             on.replace(&quota_of(line, limit.as_str().unwrap()), at(step));
         } else if let Some(tokens) = step.get("grant") {
             on.grant(tokens.as_u64().unwrap(), at(step));
+        } else if let Some(tokens) = step.get("owe") {
+            on.owe(tokens.as_u64().unwrap(), at(step));
         } else {
             assert_answer(&on.ask(cost(step), at(step)), step, &format!("{}, step {i}", text(line, "name")));
         }

@@ -31,10 +31,7 @@ impl RedisStore {
         if let Some(groups) = self.groups(charges) {
             return self.reserve_apart(&groups, charges, decisions, id, open_for).await;
         }
-        let mut request = asked.request_before(&self.names, 1)?;
-        request.keys.push(self.names.reservation(first.key, id));
-        request.terms.push(Terms::of(&open_quota(open_for))?.pack(Act::Charge(Mode::Enforce), Cost::ONE, true));
-        let mut seen = self.ask(request).await?;
+        let mut seen = self.ask(reserving(&self.names, &asked, first.key, id, open_for)?).await?;
         let is_new = seen.pop().ok_or(StoreError::Malformed)?;
         let verdict = asked.decide(charges, &seen, decisions)?;
         if verdict.allowed && !is_new { Err(StoreError::AlreadyOpen) } else { Ok(verdict) }
@@ -67,6 +64,20 @@ impl RedisStore {
             None => Err(StoreError::Malformed),
         }
     }
+}
+
+/// The request that makes a reservation: the charges, and its record.
+pub(crate) fn reserving(
+    names: &Names,
+    asked: &Asked<'_>,
+    first_key: &[u8],
+    id: ReservationId,
+    open_for: Duration,
+) -> Result<Request, OutOfRange> {
+    let mut request = asked.request_before(names, 1)?;
+    request.keys.push(names.reservation(first_key, id));
+    request.terms.push(Terms::of(&open_quota(open_for))?.pack(Act::Charge(Mode::Enforce), Cost::ONE, true));
+    Ok(request)
 }
 
 /// The request that settles a reservation; `None` if nothing was reserved.

@@ -1,7 +1,9 @@
 //! How a limiter is put together.
 
-use tidegate_core::{AtBound, CHARGES_MAX, FailureMode, Handling, Limit, Mode, Sharing, Store};
-use tidegate_memory::TableOptions;
+use std::time::Duration;
+
+use tidegate_core::{AtBound, CHARGES_MAX, FailureMode, Handling, Limit, Mode, OPEN_FOR, Sharing, Store};
+use tidegate_memory::{RESERVATIONS_DEFAULT, TableOptions};
 
 use crate::limiter::POLICY_DEFAULT;
 use crate::{Clock, Limiter, Memory, SystemClock};
@@ -14,6 +16,8 @@ pub struct LimiterBuilder<C = SystemClock> {
     limits: Vec<(String, Limit, Mode)>,
     handling: Handling,
     table: TableOptions,
+    reservations: usize,
+    open_for: Duration,
     clock: C,
 }
 
@@ -24,6 +28,8 @@ impl Default for LimiterBuilder {
             limits: Vec::new(),
             handling: Handling::default(),
             table: TableOptions::default(),
+            reservations: RESERVATIONS_DEFAULT,
+            open_for: OPEN_FOR,
             clock: SystemClock::new(),
         }
     }
@@ -76,23 +82,36 @@ impl<C: Clock> LimiterBuilder<C> {
         Self { handling: self.handling.with_sharing(sharing), ..self }
     }
 
+    /// Room for so many reservations that are open at once; [`RESERVATIONS_DEFAULT`] unless told otherwise. Beyond it
+    /// reserving is refused.
+    pub fn reservations(self, count: usize) -> Self {
+        Self { reservations: count, ..self }
+    }
+
+    /// How long a reservation stays open: for so long it can be settled, and then it stays spent. An hour unless told
+    /// otherwise; rounded up by at most a 64th; a year at most.
+    pub fn open_for(self, open_for: Duration) -> Self {
+        Self { open_for, ..self }
+    }
+
     /// Another clock: one that a test drives.
     pub fn clock<D: Clock>(self, clock: D) -> LimiterBuilder<D> {
-        let Self { policy, limits, handling, table, clock: _ } = self;
-        LimiterBuilder { policy, limits, handling, table, clock }
+        let Self { policy, limits, handling, table, reservations, open_for, clock: _ } = self;
+        LimiterBuilder { policy, limits, handling, table, reservations, open_for, clock }
     }
 
     /// The limiter, with a store of its own in this process.
     #[must_use]
     pub fn build(self) -> Limiter<Memory<C>> {
-        let Self { policy, limits, handling, table, clock } = self;
-        Limiter::assemble(&policy, limits, handling, Memory::new(table, clock))
+        let Self { policy, limits, handling, table, reservations, open_for, clock } = self;
+        let store = Memory::new(table, clock).with_room_for_reservations(reservations);
+        Limiter::assemble(&policy, limits, handling, store).with_open_for(open_for)
     }
 
     /// The limiter over a store that stands already. Room and clock are the store's.
     #[must_use]
     pub fn over<S: Store>(self, store: S) -> Limiter<S> {
-        Limiter::assemble(&self.policy, self.limits, self.handling, store)
+        Limiter::assemble(&self.policy, self.limits, self.handling, store).with_open_for(self.open_for)
     }
 
     fn add(&mut self, name: &str, limit: Limit, mode: Mode) {

@@ -67,6 +67,24 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Costs that are known later
+//!
+//! What a language model will use is known when it has answered. Reserve an estimate, and settle with the true cost:
+//! what was too much is given back, what was too little is owed, at most one further burst.
+//!
+//! ```
+//! use tidegate::Limiter;
+//!
+//! let limiter = Limiter::new("100000/min".parse()?);
+//! let reservation = limiter.reserve_now("ann", 2_000)?;
+//! if reservation.is_allowed() {
+//!     // call the model; it used 1,340
+//!     limiter.settle_now(&reservation, 1_340)?;
+//! }
+//! assert_eq!(limiter.peek("ann").remaining(), Some(98_660));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Waiting
 //!
 //! A client that would rather wait than fail stands in line, for a bounded time:
@@ -121,6 +139,7 @@ mod gate;
 mod key;
 mod limiter;
 mod memory;
+mod reservation;
 #[cfg(feature = "redis")]
 mod shared;
 #[cfg(feature = "wait")]
@@ -134,6 +153,7 @@ pub use gate::{Gate, GateAnswer};
 pub use key::Key;
 pub use limiter::{Limiter, ReplaceError};
 pub use memory::{Memory, MemoryError};
+pub use reservation::Reservation;
 #[cfg(feature = "redis")]
 pub use shared::{Shared, SharedError, SharedOptions};
 #[cfg(feature = "wait")]
@@ -144,7 +164,7 @@ pub use tidegate_core::{
     LimitError, LimitId, Mode, OPEN_FOR, Outcome, Quota, QuotaError, Rate, ReservationId, Settled, Sharing, Source,
     State, Store, Time, Verdict,
 };
-pub use tidegate_memory::{Bucket, TableOptions, TooManyQuotas};
+pub use tidegate_memory::{Bucket, RESERVATIONS_DEFAULT, TableOptions, TooManyQuotas};
 #[cfg(feature = "policy")]
 pub use tidegate_policy as policy;
 #[cfg(feature = "redis")]

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use tidegate_core::{Charge, Cost, Decision, Handling, Limit, LimitId, Mode, Quota, Store, Time};
+use tidegate_core::{Charge, Cost, Decision, Handling, Limit, LimitId, Mode, OPEN_FOR, Quota, Store, Time};
 use tidegate_memory::{QuotaCell, TooManyQuotas};
 
 use crate::charges::Charges;
@@ -29,6 +29,7 @@ pub(crate) const POLICY_DEFAULT: &str = "default";
 pub struct Limiter<S = Memory> {
     store: S,
     limits: Vec<NamedLimit>,
+    pub(crate) open_for: Duration,
     #[cfg(feature = "wait")]
     pub(crate) turns: crate::wait::Turns,
 }
@@ -67,9 +68,14 @@ impl<S> Limiter<S> {
         Self {
             store,
             limits: limits.into_iter().map(named).collect(),
+            open_for: OPEN_FOR,
             #[cfg(feature = "wait")]
             turns: crate::wait::Turns::default(),
         }
+    }
+
+    pub(crate) fn with_open_for(self, open_for: Duration) -> Self {
+        Self { open_for, ..self }
     }
 
     /// The store.
@@ -94,7 +100,7 @@ impl<S> Limiter<S> {
     }
 
     /// What each limit charges `key`; `own` replaces the quota of the first. `None` if nothing is limited.
-    fn charges<'k>(&self, key: &'k [u8], cost: Cost, own: Option<&Quota>) -> Option<Charges<'k>> {
+    pub(crate) fn charges<'k>(&self, key: &'k [u8], cost: Cost, own: Option<&Quota>) -> Option<Charges<'k>> {
         let mut charges: Option<Charges<'k>> = None;
         for (place, limit) in self.limits.iter().enumerate() {
             let own = own.filter(|_| place == 0).copied();

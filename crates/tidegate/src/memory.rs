@@ -26,7 +26,7 @@ impl<C: Clock> Memory<C> {
         Self { table: Table::new(options), reservations: Reservations::with_room_for(RESERVATIONS_DEFAULT), clock }
     }
 
-    /// The same store, before anything is reserved, with room for so many open reservations: 25.6 bytes each.
+    /// The same store, before anything is reserved, with room for so many open reservations: 51.2 bytes each.
     #[must_use]
     pub fn with_room_for_reservations(self, count: usize) -> Self {
         Self { reservations: Reservations::with_room_for(count), ..self }

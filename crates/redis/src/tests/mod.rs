@@ -11,5 +11,6 @@ mod nodes;
 mod proxy;
 mod sentinel;
 mod server;
+mod settling;
 mod sharing;
 mod vectors;

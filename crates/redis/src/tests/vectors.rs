@@ -18,9 +18,9 @@ use crate::wire::{Asked, Request, replies};
 /// The script with two lines changed: the time is an argument, and buckets stay for an hour longer, since the server
 /// expires them by its own clock.
 pub(super) struct Driven {
-    connection: Connection,
+    pub(super) connection: Connection,
     script: Script,
-    names: Names,
+    pub(super) names: Names,
 }
 
 const EXPIRES: &str = "floor((full - now) / 1000) + 2";
@@ -36,7 +36,7 @@ impl Driven {
         Self { connection: server.connection(), script, names: Names::new("test") }
     }
 
-    fn call(&mut self, request: &Request, at_us: u64) -> redis::Value {
+    pub(super) fn call(&mut self, request: &Request, at_us: u64) -> redis::Value {
         let mut call = self.script.by_source([request].into_iter());
         call.arg(at_us / 1_000_000).arg(at_us % 1_000_000);
         self.connection.req_command(&call).unwrap()
@@ -58,8 +58,8 @@ impl Driven {
         (verdict, decisions.to_vec())
     }
 
-    fn grant(&mut self, charge: &Charge<'_>, tokens: u64, at_us: u64) {
-        let terms = Terms::of(&charge.quota).unwrap().pack(Act::Give, Cost::new(tokens), true);
+    pub(super) fn correct(&mut self, charge: &Charge<'_>, act: Act, tokens: u64, at_us: u64) {
+        let terms = Terms::of(&charge.quota).unwrap().pack(act, Cost::new(tokens), true);
         self.call(&Request { keys: vec![self.names.bucket(charge)], terms: vec![terms] }, at_us);
     }
 
@@ -135,8 +135,10 @@ fn replay(driven: &mut Driven, line: &Value) {
     let limit = quota(line, text(line, "limit"));
     for (i, step) in line["steps"].as_array().unwrap().iter().enumerate() {
         let (charge, at) = (charge(limit, "limit", "key", step), at_us(step).unwrap());
-        match step.get("grant") {
-            Some(tokens) => driven.grant(&charge, tokens.as_u64().unwrap(), at),
+        let correction =
+            [("grant", Act::Give), ("owe", Act::Owe)].into_iter().find(|(name, _)| step.get(name).is_some());
+        match correction {
+            Some((name, act)) => driven.correct(&charge, act, step[name].as_u64().unwrap(), at),
             None => {
                 let (_, decisions) = driven.decide(&[charge], at);
                 assert_answer(&decisions[0], step, &format!("{}, step {i}", text(line, "name")));
