@@ -32,7 +32,7 @@
 //! # What a user needs
 //!
 //! ```text
-//! ACL SETUSER gate on >password ~tidegate:* +eval +evalsha +script|load +time +get +set +del
+//! ACL SETUSER gate on >password ~tg{* +eval +evalsha +script|load +time +get +set +del
 //! ```
 //!
 //! In a cluster also `+cluster|slots +asking`, and `+select` for a database other than 0. `+role` lets a connection know a

@@ -30,7 +30,7 @@ pub struct RedisOptions {
     pub deadline: Duration,
     /// How long a connection, and the first answer on it, may take. One second.
     pub patience: Duration,
-    /// What the names of all buckets begin with. `tidegate`.
+    /// What the names of all buckets begin with. `tg`.
     pub prefix: String,
     /// Whom to trust, for a URL that asks for TLS.
     pub tls: TlsFiles,
@@ -41,7 +41,7 @@ impl Default for RedisOptions {
         Self {
             deadline: Duration::from_millis(10),
             patience: Duration::from_secs(1),
-            prefix: "tidegate".to_owned(),
+            prefix: "tg".to_owned(),
             tls: TlsFiles::default(),
         }
     }

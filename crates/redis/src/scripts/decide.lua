@@ -111,7 +111,7 @@ local function slow()
 
   -- What is kept, as it is.
   function rare.show(key, kept)
-    local d, s, c, p, b = unpack('<ddI4dI4', kept)
+    local d, s, c, p, b = unpack('<I5I7I4I6I4', kept)
     return { c, p, b, call('PTTL', key) }, d, s
   end
   return rare
@@ -133,8 +133,10 @@ for i = 1, #KEYS do
   if kept then
     if type(kept) == 'table' then
       fault = kept.err
+    elseif #kept ~= 26 then
+      fault = 'WRONGTYPE The key holds no bucket'
     else
-      local d0, s0, c0, p0, b0 = unpack('<ddI4dI4', kept)
+      local d0, s0, c0, p0, b0 = unpack('<I5I7I4I6I4', kept)
       if window or c ~= c0 or p ~= p0 or b ~= b0 or s0 > now or d0 > b or not exact then
         d, s, changed = slow().load(window, c, p, b, d0, s0, c0, p0, b0)
       elseif d0 > 0 then
@@ -151,7 +153,7 @@ for i = 1, #KEYS do
     if flags >= 128 then
       if kept then result, d, s = special.show(key, kept) end
     elseif flags >= 64 then
-      reserved = kept and select(2, unpack('<dd', kept))
+      reserved = kept and select(2, unpack('<I5I7', kept))
       if kept then call('DEL', key) end
       result = kept and 1 or 0
     elseif flags >= 32 then
@@ -198,7 +200,7 @@ for i = 1, #KEYS do
         -- Kept until it is full: rounded up, and never without an expiry.
         local full = window and s + p or s + after * p / c
         local ms = floor((full - now) / 1000) + 2
-        local written = call('SET', key, pack('<ddI4dI4', after, s, c, p, b), 'PX', ms)
+        local written = call('SET', key, pack('<I5I7I4I6I4', after, s, c, p, b), 'PX', ms)
         if written.err then result = written.err end
       end
       local k = #reply

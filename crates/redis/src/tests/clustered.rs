@@ -149,7 +149,7 @@ async fn a_slot_on_its_way_is_asked_for_where_its_keys_are() {
 #[tokio::test]
 async fn br_089_in_a_cluster_two_more_commands_are_enough() {
     let nodes = Nodes::start(Kind::Valkey9);
-    let user = "ACL SETUSER gate on >pw -@all ~tidegate:* +eval +evalsha +script|load +time +get +set +del +cluster|slots \
+    let user = "ACL SETUSER gate on >pw -@all ~tg{* +eval +evalsha +script|load +time +get +set +del +cluster|slots \
                 +asking";
     for server in &nodes.servers {
         server.ask(&user.split_whitespace().collect::<Vec<_>>());

@@ -54,7 +54,7 @@ async fn a_database_that_there_is_not_is_named() {
 }
 
 /// The user that the crate's documentation describes.
-const USER: &str = "~tidegate:* +eval +evalsha +script|load +time +get +set +del +select";
+const USER: &str = "~tg{* +eval +evalsha +script|load +time +get +set +del +select";
 
 #[tokio::test]
 async fn br_089_a_user_who_may_do_no_more_than_is_documented_is_enough() {
@@ -81,7 +81,7 @@ async fn br_089_a_user_who_may_do_no_more_than_is_documented_is_enough() {
 async fn what_the_user_may_not_do_is_named_once_with_what_to_grant() {
     for kind in Kind::ALL {
         let server = Server::start(kind);
-        server.ask(&["ACL", "SETUSER", "blind", "on", ">pw", "-@all", "+@scripting", "+time", "+get", "~tidegate:*"]);
+        server.ask(&["ACL", "SETUSER", "blind", "on", ">pw", "-@all", "+@scripting", "+time", "+get", "~tg{*"]);
         server.ask(&["ACL", "SETUSER", "else", "on", ">pw", "+@all", "~other:*"]);
         for user in ["blind", "else"] {
             let store = store(&format!("redis://{user}:pw@{}", address(&server)));
