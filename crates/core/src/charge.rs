@@ -25,6 +25,13 @@ impl LimitId {
         Self(fnv1a(hash, limit.as_bytes()))
     }
 
+    /// The identity under which the same limit is charged for keys that stand in for missing ones: the same in every
+    /// process, and no limit's own, since it is a hash over one byte more that UTF-8 does not use.
+    #[must_use]
+    pub const fn for_stand_ins(self) -> Self {
+        Self(fnv1a(self.0, &[0xff]))
+    }
+
     /// The identity as a number.
     #[must_use]
     pub const fn as_u64(self) -> u64 {
@@ -157,7 +164,16 @@ impl Verdict {
     }
 
     /// The verdict of the store that follows from the decisions on all charges.
+    #[inline]
     pub fn over(charges: &[Charge<'_>], decisions: &[Decision]) -> Self {
+        // Most requests make one charge, and then there is nothing to compare.
+        if let ([Charge { mode: Mode::Enforce, .. }], [decision]) = (charges, decisions) {
+            return Self { allowed: decision.is_allowed(), binding: Some(0), source: Source::Store };
+        }
+        Self::over_several(charges, decisions)
+    }
+
+    fn over_several(charges: &[Charge<'_>], decisions: &[Decision]) -> Self {
         let enforced = || charges.iter().zip(decisions).enumerate().filter(|(_, (charge, _))| is_enforced(charge));
         let denying = enforced().filter(|(_, (_, decision))| !decision.is_allowed());
         // Of equals the first one, hence the least of the reversed.

@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 
-use crate::FailureMode;
+use crate::{FailureMode, Time};
 
 /// What a limit wants of its store, beyond a decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -13,6 +13,9 @@ pub struct Handling {
     pub on_failure: FailureMode,
     /// How processes share the bucket.
     pub sharing: Sharing,
+    /// Since when the quota is in force, on the store's clock: what a key owed under another quota is carried over as it
+    /// stood then. With `None` it is carried over as it stands when the key is next seen.
+    pub in_force_since: Option<Time>,
 }
 
 impl Handling {
@@ -32,6 +35,12 @@ impl Handling {
     #[must_use]
     pub const fn with_sharing(self, sharing: Sharing) -> Self {
         Self { sharing, ..self }
+    }
+
+    /// The same for a quota that is in force since `time`.
+    #[must_use]
+    pub const fn with_in_force_since(self, time: Time) -> Self {
+        Self { in_force_since: Some(time), ..self }
     }
 }
 

@@ -16,7 +16,7 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
-use tidegate::{Clock, Limit, Limiter, Memory, Quota};
+use tidegate::{Limit, Limiter, Quota, Store};
 use tidegate_http::LimitLayer;
 
 /// A user who is logged in.
@@ -31,7 +31,7 @@ struct User {
 ///
 /// # Errors
 /// The paid plan's limit is not one.
-pub(crate) fn app<C: Clock>(limiter: Limiter<Memory<C>>) -> Result<Router, tidegate::LimitError> {
+pub(crate) fn app<S: Store + 'static>(limiter: Limiter<S>) -> Result<Router, tidegate::LimitError> {
     let paid = "600/min".parse::<Limit>()?.quota();
     let limit = LimitLayer::new(Arc::new(limiter))
         .key_ref(|request: &Request<Body>| request.extensions().get::<User>().map(|user| user.name))

@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use tidegate::{Clock, Limiter, Memory};
+use tidegate::{Limiter, Store};
 use tidegate_http::{ClientAddress, LimitLayer, Peer};
 use tokio::net::TcpListener;
 use tower::{Layer, service_fn};
@@ -24,7 +24,7 @@ use tower::{Layer, service_fn};
 ///
 /// # Errors
 /// The listener failed.
-pub(crate) async fn serve<C: Clock>(listener: TcpListener, limiter: Limiter<Memory<C>>) -> std::io::Result<()> {
+pub(crate) async fn serve<S: Store + 'static>(listener: TcpListener, limiter: Limiter<S>) -> std::io::Result<()> {
     let layer = LimitLayer::by_client(Arc::new(limiter), ClientAddress::default());
     let limited = layer.layer(service_fn(greet));
     loop {

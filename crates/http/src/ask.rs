@@ -4,8 +4,9 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-use http::Request;
+use http::{Extensions, Request};
 
+use crate::once::Marks;
 use crate::{Denial, Report};
 
 /// Decides whether a request may pass.
@@ -13,17 +14,18 @@ use crate::{Denial, Report};
 /// [`ByKey`](crate::ByKey) asks a limiter about a key, [`ByPolicies`](crate::ByPolicies) asks a gate. Clones are cheap,
 /// and share what they keep.
 pub trait Ask<B>: Clone {
-    /// May it pass? The request is changed at most in its extensions.
-    fn ask(&self, request: &mut Request<B>) -> Asked;
+    /// May it pass?
+    fn ask(&self, request: &Request<B>) -> Asked;
 }
 
-/// A ruling that takes time, such as that of a store on another machine. It borrows nothing.
-pub type Later = Pin<Box<dyn Future<Output = Ruling> + Send>>;
+/// A ruling that takes time, such as that of a store on another machine. It borrows nothing, so the request can be
+/// dropped while it is on its way.
+pub type Later = Pin<Box<dyn Future<Output = Ruled> + Send>>;
 
 /// The ruling, or a future of it.
 pub enum Asked {
-    /// The store is in this process: it is decided.
-    Now(Ruling),
+    /// The store is in this process, or did not have to be asked: it is decided.
+    Now(Ruled),
     /// The store was asked.
     Later(Later),
 }
@@ -31,7 +33,7 @@ pub enum Asked {
 impl fmt::Debug for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Now(ruling) => f.debug_tuple("Now").field(ruling).finish(),
+            Self::Now(ruled) => f.debug_tuple("Now").field(&ruled.ruling).finish(),
             Self::Later(_) => f.write_str("Later(..)"),
         }
     }
@@ -48,4 +50,37 @@ pub enum Ruling {
     Allowed(Report),
     /// It does not.
     Denied(Denial),
+}
+
+/// A ruling, and what is to be remembered of it.
+#[derive(Debug)]
+pub struct Ruled {
+    /// What was decided.
+    pub ruling: Ruling,
+    /// What the layers further in need not charge again.
+    charged: Option<Marks>,
+}
+
+impl From<Ruling> for Ruled {
+    #[inline]
+    fn from(ruling: Ruling) -> Self {
+        Self { ruling, charged: None }
+    }
+}
+
+impl Ruled {
+    /// The same, after this was charged.
+    #[inline]
+    pub(crate) fn having_charged(self, charged: Option<Marks>) -> Self {
+        Self { charged, ..self }
+    }
+
+    /// The ruling, once the request remembers what was charged.
+    #[inline]
+    pub(crate) fn remembered_in(self, extensions: &mut Extensions) -> Ruling {
+        if let Some(marks) = self.charged {
+            marks.leave_in(extensions);
+        }
+        self.ruling
+    }
 }

@@ -1,18 +1,17 @@
 //! Limits by a key: a limiter, and closures that take what it needs from each request.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use http::Request;
 use tidegate::policy::Keys;
-use tidegate::{Answer, Clock, Cost, Key, Limiter, Memory, Mode, Quota, TooManyQuotas};
+use tidegate::{Answer, Cost, Demand, Key, Limiter, Mode, Quota, Store};
 
 use crate::attributes::{PeerLookup, RequestAttributes, peer_in_extensions};
 use crate::denial::STORE_RETRY_AFTER;
-use crate::once::{Mark, is_charged, remember};
+use crate::once::{Mark, Marks, is_charged};
 use crate::roster::{Applied, Rosters};
-use crate::{Ask, Asked, ClientAddress, Denial, LimitLayer, OnMissing, Reason, Report, Ruling};
+use crate::{Ask, Asked, ClientAddress, Denial, LimitLayer, OnMissing, Reason, Report, Ruled, Ruling};
 
 /// Calls its second argument once, with the request's key or without.
 type KeyOf<B> = Arc<dyn Fn(&Request<B>, &mut dyn FnMut(Option<&[u8]>)) + Send + Sync>;
@@ -21,8 +20,8 @@ type QuotaOf<B> = Arc<dyn Fn(&Request<B>) -> Option<Quota> + Send + Sync>;
 type IsExempt<B> = Arc<dyn Fn(&Request<B>) -> bool + Send + Sync>;
 
 /// Asks a limiter about each request. Made by [`LimitLayer::new`] and [`LimitLayer::by_client`].
-pub struct ByKey<C, B> {
-    limiter: Arc<Limiter<Memory<C>>>,
+pub struct ByKey<S, B> {
+    desk: Desk<S>,
     whose: Whose<B>,
     on_missing: OnMissing,
     address: Arc<ClientAddress>,
@@ -30,6 +29,11 @@ pub struct ByKey<C, B> {
     cost: Option<CostOf<B>>,
     quota: Option<QuotaOf<B>>,
     exempt: Option<IsExempt<B>>,
+}
+
+/// What is needed to decide, beside the request; a decision that takes time holds on to it.
+struct Desk<S> {
+    limiter: Arc<Limiter<S>>,
     rosters: Arc<Rosters>,
 }
 
@@ -40,7 +44,7 @@ enum Whose<B> {
     Key(KeyOf<B>),
 }
 
-impl<C: Clock, B> LimitLayer<ByKey<C, B>> {
+impl<S: Store, B> LimitLayer<ByKey<S, B>> {
     /// Charges the bucket of the key that `key` returns. The key is what [`Limiter::check`] takes, so the same key
     /// names the same bucket outside of the layer.
     ///
@@ -106,10 +110,10 @@ impl<C: Clock, B> LimitLayer<ByKey<C, B>> {
     }
 }
 
-impl<C: Clock, B> ByKey<C, B> {
-    pub(crate) fn global(limiter: Arc<Limiter<Memory<C>>>) -> Self {
+impl<S: Store, B> ByKey<S, B> {
+    pub(crate) fn global(limiter: Arc<Limiter<S>>) -> Self {
         Self {
-            limiter,
+            desk: Desk { limiter, rosters: Arc::new(Rosters::new()) },
             whose: Whose::Everybody,
             on_missing: OnMissing::default(),
             address: Arc::default(),
@@ -117,127 +121,131 @@ impl<C: Clock, B> ByKey<C, B> {
             cost: None,
             quota: None,
             exempt: None,
-            rosters: Arc::new(Rosters::new()),
         }
     }
 
-    pub(crate) fn client(limiter: Arc<Limiter<Memory<C>>>, address: ClientAddress) -> Self {
+    pub(crate) fn client(limiter: Arc<Limiter<S>>, address: ClientAddress) -> Self {
         Self { whose: Whose::Client, address: Arc::new(address), ..Self::global(limiter) }
     }
+}
 
+impl<S: Store + 'static, B> ByKey<S, B> {
     #[inline]
-    fn rule(&self, request: &Request<B>) -> Ruling {
+    fn charge(&self, request: &Request<B>, mark: Option<Mark>) -> Asked {
+        let demand = || Demand {
+            cost: self.cost.as_ref().map_or(Cost::ONE, |cost| cost(request)),
+            quota: self.quota.as_ref().and_then(|quota| quota(request)),
+            is_stand_in: false,
+        };
         match &self.whose {
-            Whose::Everybody => self.charge(request, &[]),
-            Whose::Client => self.charge_client(request, &[]),
+            Whose::Everybody => self.desk.ask(&[], demand(), mark),
+            Whose::Client => self.charge_client(request, demand(), mark),
             Whose::Key(key) => {
-                let mut ruling = Ruling::Free;
+                let mut asked = Asked::Now(Ruling::Free.into());
                 key(request, &mut |key| {
-                    ruling = key.map_or_else(|| self.rule_without_key(request), |key| self.charge(request, key));
+                    asked = match key {
+                        Some(key) => self.desk.ask(key, demand(), mark),
+                        None => self.charge_without_key(request, demand(), mark),
+                    }
                 });
-                ruling
+                asked
             }
         }
     }
 
-    fn rule_without_key(&self, request: &Request<B>) -> Ruling {
+    fn charge_without_key(&self, request: &Request<B>, demand: Demand, mark: Option<Mark>) -> Asked {
         match self.on_missing {
-            OnMissing::Client => self.charge_client(request, namespace()),
-            OnMissing::Deny => Ruling::Denied(Denial::without_limit(Reason::MissingKey)),
-            OnMissing::Skip => Ruling::Free,
+            OnMissing::Client => self.charge_client(request, demand.for_stand_in(), mark),
+            OnMissing::Deny => Asked::Now(Ruling::Denied(Denial::without_limit(Reason::MissingKey)).into()),
+            OnMissing::Skip => Asked::Now(Ruling::Free.into()),
         }
     }
 
-    /// Charges the bucket of the client, whose key gets `prefix` put before it.
-    fn charge_client(&self, request: &Request<B>, prefix: &[u8]) -> Ruling {
+    fn charge_client(&self, request: &Request<B>, demand: Demand, mark: Option<Mark>) -> Asked {
         let attributes = RequestAttributes::new(request, (self.peer)(request.extensions()));
         let mut keys = Keys::new();
         let key = self.address.key(&attributes, &mut keys);
-        if attributes.is_peer_missed() {
-            return Ruling::Denied(Denial::without_limit(Reason::PeerUnknown));
+        match attributes.is_peer_missed() {
+            true => Asked::Now(Ruling::Denied(Denial::without_limit(Reason::PeerUnknown)).into()),
+            false => self.desk.ask(key, demand, mark),
         }
-        if prefix.is_empty() { self.charge(request, key) } else { self.charge(request, &[prefix, key].concat()) }
+    }
+}
+
+impl<S: Store + 'static, B> Ask<B> for ByKey<S, B> {
+    #[inline]
+    fn ask(&self, request: &Request<B>) -> Asked {
+        if self.exempt.as_ref().is_some_and(|exempt| exempt(request)) {
+            return Asked::Now(Ruling::Free.into());
+        }
+        let mark = self.desk.mark();
+        match mark.is_some_and(|mark| is_charged(request.extensions(), mark)) {
+            true => Asked::Now(Ruling::Repeated.into()),
+            false => self.charge(request, mark),
+        }
+    }
+}
+
+impl<S: Store> Desk<S> {
+    /// What an inner layer is to find. `None` if no other layer can carry the limiter: each that does holds a reference
+    /// to it.
+    fn mark(&self) -> Option<Mark> {
+        (Arc::strong_count(&self.limiter) > 1).then(|| Mark::Limiter(Arc::as_ptr(&self.limiter).addr()))
+    }
+
+    /// What follows from what the store answered, at once or later.
+    #[inline]
+    fn conclude(&self, answer: Result<Answer, S::Error>, own: Option<Quota>, mark: Option<Mark>) -> Ruled {
+        let Ok(answer) = answer else { return Ruling::Denied(Denial::by_store(STORE_RETRY_AFTER)).into() };
+        match self.report(&answer, own) {
+            Some(report) if answer.is_allowed() => {
+                Ruled::from(Ruling::Allowed(report)).having_charged(mark.map(Marks::from))
+            }
+            Some(report) => Ruling::Denied(Denial::by_limit(report)).into(),
+            None => Ruling::Free.into(),
+        }
     }
 
     #[inline]
-    fn charge(&self, request: &Request<B>, key: &[u8]) -> Ruling {
-        let cost = self.cost.as_ref().map_or(Cost::ONE, |cost| cost(request));
-        let own = self.quota.as_ref().and_then(|quota| quota(request));
-        match &own {
-            Some(quota) => match self.limiter.check_quota(key, quota, cost) {
-                Ok(answer) => self.ruling(&answer, own),
-                Err(TooManyQuotas) => Ruling::Denied(Denial::by_store(STORE_RETRY_AFTER)),
-            },
-            None => self.ruling(&self.limiter.check_cost(key, cost), None),
-        }
-    }
-
-    #[inline]
-    fn ruling(&self, answer: &Answer, own: Option<Quota>) -> Ruling {
-        let (Some(place), Some(decision)) = (answer.binding, answer.decision) else { return Ruling::Free };
+    fn report(&self, answer: &Answer, own: Option<Quota>) -> Option<Report> {
         let applied = || {
             let limits = self.limiter.limits().enumerate().filter(|(_, (_, mode, _))| *mode == Mode::Enforce);
             limits.filter_map(|(i, (name, _, quota))| {
-                let decided = (i == place).then(|| *decision.quota());
+                let decided = answer.decision.filter(|_| answer.binding == Some(i)).map(|decision| *decision.quota());
                 let quota = decided.or(own.filter(|_| i == 0)).or(quota)?;
                 Some(Applied { place: i, name, quota })
             })
         };
-        match Report::new(self.rosters.of(applied), place, decision) {
-            Some(report) if answer.is_allowed() => Ruling::Allowed(report),
-            Some(report) => Ruling::Denied(Denial::by_limit(report)),
-            None => Ruling::Free,
-        }
-    }
-
-    /// Can another layer carry the limiter too? Each that does holds a reference to it.
-    fn is_shared(&self) -> bool {
-        Arc::strong_count(&self.limiter) > 1
-    }
-
-    fn mark(&self) -> Mark {
-        Mark::Limiter(Arc::as_ptr(&self.limiter).addr())
+        Report::new(answer, || self.rosters.of(applied))
     }
 }
 
-impl<C: Clock, B> Ask<B> for ByKey<C, B> {
+impl<S: Store + 'static> Desk<S> {
     #[inline]
-    fn ask(&self, request: &mut Request<B>) -> Asked {
-        if self.exempt.as_ref().is_some_and(|exempt| exempt(request)) {
-            return Asked::Now(Ruling::Free);
+    fn ask(&self, key: &[u8], demand: Demand, mark: Option<Mark>) -> Asked {
+        match self.limiter.decide_now(key, demand) {
+            Some(answer) => Asked::Now(self.conclude(answer, demand.quota, mark)),
+            None => Asked::Later(Box::pin(self.clone().ask_later(key.into(), demand, mark))),
         }
-        if !self.is_shared() {
-            return Asked::Now(self.rule(request));
-        }
-        if is_charged(request.extensions(), self.mark()) {
-            return Asked::Now(Ruling::Repeated);
-        }
-        let ruling = self.rule(request);
-        if matches!(ruling, Ruling::Allowed(_)) {
-            remember(request.extensions_mut(), &[self.mark()]);
-        }
-        Asked::Now(ruling)
+    }
+
+    async fn ask_later(self, key: Box<[u8]>, demand: Demand, mark: Option<Mark>) -> Ruled {
+        let answer = self.limiter.decide(&*key, demand).await;
+        self.conclude(answer, demand.quota, mark)
     }
 }
 
-/// The bytes before the key of a client that stands in for a missing key.
-///
-/// Keys are arbitrary bytes, so no fixed ones are out of reach; these are drawn at random, once per process.
-fn namespace() -> &'static [u8] {
-    static NAMESPACE: OnceLock<[u8; 16]> = OnceLock::new();
-    NAMESPACE.get_or_init(|| {
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&RandomState::new().hash_one(0).to_ne_bytes());
-        bytes[8..].copy_from_slice(&RandomState::new().hash_one(1).to_ne_bytes());
-        bytes
-    })
+impl<S> Clone for Desk<S> {
+    fn clone(&self) -> Self {
+        Self { limiter: Arc::clone(&self.limiter), rosters: Arc::clone(&self.rosters) }
+    }
 }
 
-impl<C, B> Clone for ByKey<C, B> {
+impl<S, B> Clone for ByKey<S, B> {
     fn clone(&self) -> Self {
-        let Self { limiter, whose, on_missing, address, peer, cost, quota, exempt, rosters } = self;
+        let Self { desk, whose, on_missing, address, peer, cost, quota, exempt } = self;
         Self {
-            limiter: Arc::clone(limiter),
+            desk: desk.clone(),
             whose: whose.clone(),
             on_missing: *on_missing,
             address: Arc::clone(address),
@@ -245,7 +253,6 @@ impl<C, B> Clone for ByKey<C, B> {
             cost: cost.clone(),
             quota: quota.clone(),
             exempt: exempt.clone(),
-            rosters: Arc::clone(rosters),
         }
     }
 }
@@ -260,8 +267,8 @@ impl<B> Clone for Whose<B> {
     }
 }
 
-impl<C, B> fmt::Debug for ByKey<C, B> {
+impl<S, B> fmt::Debug for ByKey<S, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ByKey").field("limiter", &self.limiter).finish_non_exhaustive()
+        f.debug_struct("ByKey").field("limiter", &self.desk.limiter).finish_non_exhaustive()
     }
 }

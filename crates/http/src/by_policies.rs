@@ -1,18 +1,20 @@
 //! Limits by policies: a gate, whose store is asked about the charges that the policies make.
+//!
+//! What the store knows at once is concluded at once. Otherwise a future that owns the charges asks it, and concludes in
+//! the same way.
 
 use std::fmt;
 use std::sync::Arc;
 
-use http::{Extensions, Request};
+use http::Request;
 use tidegate::policy::{Charging, Keys, Place};
-use tidegate::{Answer, Cause, Charge, Clock, Decision, Gate, LimitId, Memory, Mode, Source, TooManyQuotas};
+use tidegate::{Answer, Cause, Charge, Charged, Decision, Gate, LimitId, Mode, OwnedCharges, Store, Verdict};
 
 use crate::attributes::{PeerLookup, RequestAttributes, peer_in_extensions};
-use crate::claim::Claim;
 use crate::denial::STORE_RETRY_AFTER;
-use crate::once::{Mark, remember};
+use crate::once::{Marks, uncharged};
 use crate::roster::{Applied, Rosters};
-use crate::{Ask, Asked, Denial, LimitLayer, Reason, Report, Ruling};
+use crate::{Ask, Asked, Denial, LimitLayer, Reason, Report, Ruled, Ruling};
 
 /// This many decisions stay on the stack.
 const INLINE_DECISIONS: usize = 4;
@@ -22,8 +24,8 @@ type Watch = Arc<dyn Fn(&Sight<'_>) + Send + Sync>;
 /// Asks a gate about each request. Made by [`LimitLayer::by_policies`].
 ///
 /// Header fields show a limit under its own name, or as `policy/limit` if there are several policies.
-pub struct ByPolicies<C> {
-    gate: Arc<Gate<Memory<C>>>,
+pub struct ByPolicies<S> {
+    gate: Arc<Gate<S>>,
     /// Names that show the policy too; empty if there is but one policy.
     names: Arc<[(LimitId, String)]>,
     peer: PeerLookup,
@@ -39,24 +41,18 @@ pub struct Sight<'a> {
     pub answer: Option<Answer>,
     /// Did a policy match?
     pub is_matched: bool,
-    claim: Option<&'a Claim<'a>>,
-    decisions: &'a [Decision],
+    charged: Charged<'a>,
 }
 
 impl<'a> Sight<'a> {
     /// The charges with the limits that they come from, those in shadow too, and the decision on each. Empty if nothing
     /// was decided, or if an outer layer had charged all of it.
     pub fn charges(&self) -> impl Iterator<Item = (Place<'a>, &'a Charge<'a>, &'a Decision)> + use<'a> {
-        let charges = self.claim.into_iter().flat_map(Claim::iter);
-        charges.zip(self.decisions).map(|((place, charge), decision)| (place, charge, decision))
-    }
-
-    fn without_charges(answer: Answer, is_matched: bool) -> Self {
-        Self { answer: Some(answer), is_matched, claim: None, decisions: &[] }
+        self.charged.iter()
     }
 }
 
-impl<C: Clock> LimitLayer<ByPolicies<C>> {
+impl<S: Store> LimitLayer<ByPolicies<S>> {
     /// How the peer's address is found. By default as [`peer_in_extensions`] does.
     pub fn peer(mut self, peer: PeerLookup) -> Self {
         self.ask.peer = peer;
@@ -76,8 +72,8 @@ impl<C: Clock> LimitLayer<ByPolicies<C>> {
     }
 }
 
-impl<C: Clock> ByPolicies<C> {
-    pub(crate) fn new(gate: Arc<Gate<Memory<C>>>) -> Self {
+impl<S: Store> ByPolicies<S> {
+    pub(crate) fn new(gate: Arc<Gate<S>>) -> Self {
         let names = full_names(&gate).into();
         Self {
             gate,
@@ -89,56 +85,35 @@ impl<C: Clock> ByPolicies<C> {
         }
     }
 
-    fn rule(&self, attributes: &RequestAttributes<'_>, charged: &Extensions, keys: &mut Keys) -> Ruled {
-        let charging = self.gate.policies().charging(attributes, keys);
-        if attributes.is_peer_missed() {
-            return Ruling::Denied(Denial::without_limit(Reason::PeerUnknown)).into();
-        }
-        match charging {
-            Charging::Charged(charges) => self.decide(&Claim::new(&charges, charged)),
-            Charging::Free => self.unlimited(true),
-            Charging::Unmatched => self.unlimited(false),
-            Charging::Denied { .. } => {
-                let cause = Some(Cause::MissingKey);
-                let answer = Answer { binding: None, decision: None, source: Source::Store, cause };
-                self.show(&Sight::without_charges(answer, true));
-                Ruling::Denied(Denial::without_limit(Reason::MissingKey)).into()
-            }
-        }
-    }
-
-    fn unlimited(&self, is_matched: bool) -> Ruled {
-        self.show(&Sight::without_charges(Answer::UNLIMITED, is_matched));
-        Ruling::Free.into()
-    }
-
-    fn decide(&self, claim: &Claim<'_>) -> Ruled {
-        let Some(first) = claim.charges().first() else { return Ruling::Repeated.into() };
-        let (unmade, count) = (Decision::unmade(&first.quota), claim.charges().len());
-        let (mut inline, mut more) = ([unmade; INLINE_DECISIONS], Vec::new());
-        let decisions = match inline.get_mut(..count) {
-            Some(decisions) => decisions,
-            None => {
-                more.resize(count, unmade);
-                &mut more
-            }
+    /// What follows from what the store answered, at once or later.
+    fn conclude(&self, charges: &[Charge<'_>], decisions: &[Decision], verdict: Result<Verdict, S::Error>) -> Ruled {
+        let policies = self.gate.policies();
+        let Ok(verdict) = verdict else {
+            self.show(&Sight { answer: None, is_matched: true, charged: Charged::nothing(policies) });
+            return Ruling::Denied(Denial::by_store(STORE_RETRY_AFTER)).into();
         };
-        let verdict = self.gate.store().decide_now(claim.charges(), decisions);
-        let answer = verdict.map(|verdict| verdict.binding.map_or(Answer::UNLIMITED, |i| Answer::of(i, decisions[i])));
-        self.show(&Sight { answer: answer.ok(), is_matched: true, claim: Some(claim), decisions });
-        match answer {
-            Ok(answer) => Ruled { ruling: self.ruling(&answer, claim), charged: self.marks(&answer, claim) },
-            Err(TooManyQuotas) => Ruling::Denied(Denial::by_store(STORE_RETRY_AFTER)).into(),
+        let (answer, charged) = (Answer::from_verdict(verdict, decisions), Charged::new(policies, charges, decisions));
+        self.show(&Sight { answer: Some(answer), is_matched: true, charged });
+        let is_to_be_marked = answer.is_allowed() && !self.is_innermost;
+        let marks = if is_to_be_marked { Marks::of(charges) } else { None };
+        Ruled::from(self.ruling(&answer, &charged)).having_charged(marks)
+    }
+
+    fn without_charges(&self, cause: Option<Cause>, is_matched: bool) -> Ruled {
+        let answer = Answer::without_charges(cause);
+        self.show(&Sight { answer: Some(answer), is_matched, charged: Charged::nothing(self.gate.policies()) });
+        match answer.is_allowed() {
+            true => Ruling::Free.into(),
+            false => Ruling::Denied(Denial::without_limit(Reason::MissingKey)).into(),
         }
     }
 
-    fn ruling(&self, answer: &Answer, claim: &Claim<'_>) -> Ruling {
-        let (Some(place), Some(decision)) = (answer.binding, answer.decision) else { return Ruling::Free };
+    fn ruling(&self, answer: &Answer, charged: &Charged<'_>) -> Ruling {
         let applied = || {
-            let enforced = claim.iter().enumerate().filter(|(_, (_, charge))| charge.mode == Mode::Enforce);
-            enforced.map(|(i, (from, charge))| Applied { place: i, name: self.name(from), quota: charge.quota })
+            let enforced = charged.iter().enumerate().filter(|(_, (_, charge, _))| charge.mode == Mode::Enforce);
+            enforced.map(|(i, (from, charge, _))| Applied { place: i, name: self.name(from), quota: charge.quota })
         };
-        match Report::new(self.rosters.of(applied), place, decision) {
+        match Report::new(answer, || self.rosters.of(applied)) {
             Some(report) if answer.is_allowed() => Ruling::Allowed(report),
             Some(report) => Ruling::Denied(Denial::by_limit(report)),
             None => Ruling::Free,
@@ -150,14 +125,6 @@ impl<C: Clock> ByPolicies<C> {
         full.map_or(&place.limit.name, |(_, name)| name)
     }
 
-    /// What the layers further in have to know of.
-    fn marks(&self, answer: &Answer, claim: &Claim<'_>) -> Vec<Mark> {
-        match answer.is_allowed() && !self.is_innermost {
-            true => claim.charges().iter().map(|charge| Mark::Limit(charge.limit)).collect(),
-            false => Vec::new(),
-        }
-    }
-
     fn show(&self, sight: &Sight<'_>) {
         if let Some(watch) = &self.watch {
             watch(sight);
@@ -165,22 +132,32 @@ impl<C: Clock> ByPolicies<C> {
     }
 }
 
-/// A ruling, and what was charged for it.
-struct Ruled {
-    ruling: Ruling,
-    charged: Vec<Mark>,
-}
+impl<S: Store + 'static> ByPolicies<S> {
+    fn decide(&self, charges: &[Charge<'_>]) -> Asked {
+        let Some(first) = charges.first() else { return Asked::Now(Ruling::Repeated.into()) };
+        let (unmade, count) = (Decision::unmade(&first.quota), charges.len());
+        let (mut inline, mut more) = ([unmade; INLINE_DECISIONS], Vec::new());
+        let decisions = match inline.get_mut(..count) {
+            Some(decisions) => decisions,
+            None => {
+                more.resize(count, unmade);
+                &mut more
+            }
+        };
+        match self.gate.store().decide_now(charges, decisions) {
+            Some(verdict) => Asked::Now(self.conclude(charges, decisions, verdict)),
+            None => Asked::Later(Box::pin(self.clone().decide_later(charges.into()))),
+        }
+    }
 
-impl From<Ruling> for Ruled {
-    fn from(ruling: Ruling) -> Self {
-        Self { ruling, charged: Vec::new() }
+    async fn decide_later(self, charges: OwnedCharges) -> Ruled {
+        let conclude =
+            |charges: &[Charge<'_>], decisions: &[Decision], verdict| self.conclude(charges, decisions, verdict);
+        charges.decide(self.gate.store(), conclude).await
     }
 }
 
-fn full_names<S>(gate: &Gate<S>) -> Vec<(LimitId, String)>
-where
-    S: tidegate::Store,
-{
+fn full_names<S: Store>(gate: &Gate<S>) -> Vec<(LimitId, String)> {
     let policies = gate.policies().as_slice();
     if policies.len() < 2 {
         return Vec::new();
@@ -189,16 +166,24 @@ where
     limits.map(|(policy, limit)| (limit.id, format!("{policy}/{}", limit.name))).collect()
 }
 
-impl<C: Clock, B> Ask<B> for ByPolicies<C> {
-    fn ask(&self, request: &mut Request<B>) -> Asked {
+impl<S: Store + 'static, B> Ask<B> for ByPolicies<S> {
+    fn ask(&self, request: &Request<B>) -> Asked {
         let attributes = RequestAttributes::new(request, (self.peer)(request.extensions()));
-        let Ruled { ruling, charged } = self.rule(&attributes, request.extensions(), &mut Keys::new());
-        remember(request.extensions_mut(), &charged);
-        Asked::Now(ruling)
+        let mut keys = Keys::new();
+        let charging = self.gate.policies().charging(&attributes, &mut keys);
+        if attributes.is_peer_missed() {
+            return Asked::Now(Ruling::Denied(Denial::without_limit(Reason::PeerUnknown)).into());
+        }
+        match charging {
+            Charging::Charged(charges) => self.decide(&uncharged(&charges, request.extensions())),
+            Charging::Free => Asked::Now(self.without_charges(None, true)),
+            Charging::Unmatched => Asked::Now(self.without_charges(None, false)),
+            Charging::Denied { .. } => Asked::Now(self.without_charges(Some(Cause::MissingKey), true)),
+        }
     }
 }
 
-impl<C> Clone for ByPolicies<C> {
+impl<S> Clone for ByPolicies<S> {
     fn clone(&self) -> Self {
         let Self { gate, names, peer, watch, rosters, is_innermost } = self;
         Self {
@@ -212,7 +197,7 @@ impl<C> Clone for ByPolicies<C> {
     }
 }
 
-impl<C> fmt::Debug for ByPolicies<C> {
+impl<S> fmt::Debug for ByPolicies<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ByPolicies").field("gate", &self.gate).finish_non_exhaustive()
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Response, StatusCode, request::Parts};
-use tidegate::{HeldBy, Quota, whole_seconds_up};
+use tidegate::{HeldBy, Quota, Source, whole_seconds_up};
 
 use crate::layer::Settings;
 use crate::{Report, fields, grpc, problem};
@@ -40,29 +40,33 @@ struct Grounds {
     reason: Reason,
     retry_after: Option<Duration>,
     report: Option<Report>,
+    source: Source,
 }
 
 impl Denial {
     /// A denial by the limit that `report` speaks of.
     #[must_use]
     pub fn by_limit(report: Report) -> Self {
-        let decision = report.decision();
-        let reason = match decision.held_by() {
-            Some(HeldBy::StoreDown) => return Self::by_store(decision.retry_after().unwrap_or(STORE_RETRY_AFTER)),
-            Some(_) => Reason::MemoryBound,
-            None => Reason::Limit,
-        };
-        Self::on(Grounds { reason, retry_after: decision.retry_after(), report: Some(report) })
+        let (decision, source) = (report.decision(), report.source());
+        let retry_after = decision.retry_after();
+        // What can never pass is denied by the limit, whoever said so.
+        match decision.held_by().filter(|_| retry_after.is_some()) {
+            // Nothing is known of the limit.
+            Some(HeldBy::StoreDown) => Self::on(Grounds { reason: Reason::Store, retry_after, report: None, source }),
+            Some(_) => Self::on(Grounds { reason: Reason::MemoryBound, retry_after, report: Some(report), source }),
+            None => Self::on(Grounds { reason: Reason::Limit, retry_after, report: Some(report), source }),
+        }
     }
 
     /// A denial because the store could not answer. It may be asked again after `retry_after`.
     #[must_use]
     pub fn by_store(retry_after: Duration) -> Self {
-        Self::on(Grounds { reason: Reason::Store, retry_after: Some(retry_after), report: None })
+        let source = Source::Store;
+        Self::on(Grounds { reason: Reason::Store, retry_after: Some(retry_after), report: None, source })
     }
 
     pub(crate) fn without_limit(reason: Reason) -> Self {
-        Self::on(Grounds { reason, retry_after: None, report: None })
+        Self::on(Grounds { reason, retry_after: None, report: None, source: Source::Store })
     }
 
     fn on(grounds: Grounds) -> Self {
@@ -85,6 +89,12 @@ impl Denial {
     #[must_use]
     pub fn report(&self) -> Option<&Report> {
         self.0.report.as_ref()
+    }
+
+    /// Who decided.
+    #[must_use]
+    pub fn source(&self) -> Source {
+        self.0.source
     }
 
     /// The status of the answer: 429 where the limits deny, also for want of room; 503 where they could not be asked.

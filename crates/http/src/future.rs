@@ -12,7 +12,7 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use crate::layer::Settings;
-use crate::{Denial, Dialects, Later, LimitBody, Report, Ruling, denial, fields};
+use crate::{Denial, Dialects, Later, LimitBody, Report, Ruled, Ruling, denial, fields};
 
 pin_project! {
     /// The answer of a [`LimitService`](crate::LimitService).
@@ -56,11 +56,11 @@ impl<S: Service<Request<B>>, B> LimitFuture<S, B> {
 #[inline]
 pub(crate) fn decided<S: Service<Request<B>>, B>(
     inner: &mut S,
-    request: Request<B>,
-    ruling: Ruling,
+    mut request: Request<B>,
+    ruled: Ruled,
     settings: &Settings,
 ) -> State<S, S::Future, B> {
-    let report = match ruling {
+    let report = match ruled.remembered_in(request.extensions_mut()) {
         Ruling::Allowed(report) => Some(report),
         Ruling::Free => None,
         Ruling::Repeated => {
@@ -86,9 +86,9 @@ impl<S, B> Asking<S, B> {
     where
         S: Service<Request<B>>,
     {
-        let ruling = ready!(self.later.as_mut().poll(cx));
+        let ruled = ready!(self.later.as_mut().poll(cx));
         let request = self.request.take();
-        Poll::Ready(request.map(|request| decided(&mut self.inner, request, ruling, &self.settings)))
+        Poll::Ready(request.map(|request| decided(&mut self.inner, request, ruled, &self.settings)))
     }
 }
 
@@ -112,6 +112,7 @@ where
                     let mut response = ready!(inner.poll(cx))?;
                     if let Some(report) = report.take() {
                         fields::write(*dialects, &report, response.headers_mut());
+                        fields::write_source(report.source(), response.headers_mut());
                     }
                     return Poll::Ready(Ok(response.map(LimitBody::passing)));
                 }

@@ -47,6 +47,7 @@ pub(crate) fn answer(denial: &Denial, dialects: Dialects) -> Response<Bytes> {
     if let Some(report) = denial.report() {
         fields::write(dialects, report, headers);
     }
+    fields::write_source(denial.source(), headers);
     answer
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use http::{Response, request::Parts};
-use tidegate::{Clock, Gate, Limiter, Memory};
+use tidegate::{Gate, Limiter, Store};
 use tower_layer::Layer;
 
 use crate::{ByKey, ByPolicies, ClientAddress, Denial, Dialects, LimitService};
@@ -36,21 +36,21 @@ pub(crate) struct Settings {
     was_repeated: Arc<AtomicBool>,
 }
 
-impl<C: Clock, B> LimitLayer<ByKey<C, B>> {
+impl<S: Store, B> LimitLayer<ByKey<S, B>> {
     /// Limits by a key that [`LimitLayer::key`] takes from each request. Without one, all requests share one bucket.
-    pub fn new(limiter: Arc<Limiter<Memory<C>>>) -> Self {
+    pub fn new(limiter: Arc<Limiter<S>>) -> Self {
         Self::asking(ByKey::global(limiter))
     }
 
     /// Limits by the address of the client, which is found in the way `address` says.
-    pub fn by_client(limiter: Arc<Limiter<Memory<C>>>, address: ClientAddress) -> Self {
+    pub fn by_client(limiter: Arc<Limiter<S>>, address: ClientAddress) -> Self {
         Self::asking(ByKey::client(limiter, address))
     }
 }
 
-impl<C: Clock> LimitLayer<ByPolicies<C>> {
+impl<S: Store> LimitLayer<ByPolicies<S>> {
     /// Limits by policies.
-    pub fn by_policies(gate: Arc<Gate<Memory<C>>>) -> Self {
+    pub fn by_policies(gate: Arc<Gate<S>>) -> Self {
         Self::asking(ByPolicies::new(gate))
     }
 }

@@ -38,7 +38,6 @@ mod attributes;
 mod body;
 mod by_key;
 mod by_policies;
-mod claim;
 mod denial;
 mod fields;
 mod future;
@@ -54,7 +53,7 @@ mod text;
 #[cfg(feature = "wait")]
 mod wait;
 
-pub use ask::{Ask, Asked, Later, Ruling};
+pub use ask::{Ask, Asked, Later, Ruled, Ruling};
 pub use attributes::{PeerLookup, RequestAttributes, peer_in_extensions};
 pub use body::LimitBody;
 pub use by_key::ByKey;

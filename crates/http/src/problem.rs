@@ -5,13 +5,15 @@
 //!  "title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,
 //!  "detail":"limit \"per-user\" (60/min) is used up; try again in 1 second","violated-policies":["per-user"]}
 //! ```
+//!
+//! If the store could not be asked, a member `"source":"fallback"` says that the failure mode of the limits decided.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use tidegate::Quota;
+use tidegate::{Quota, Source};
 
 use crate::denial::{USED_UP, called, push_when};
 use crate::text::push_json;
@@ -43,7 +45,8 @@ pub(crate) fn answer(denial: &Denial, mut room: HeaderMap) -> Response<Bytes> {
 }
 
 fn body(denial: &Denial) -> String {
-    if let (Reason::Limit, Some(report), Some(wait)) = (denial.reason(), denial.report(), denial.retry_after()) {
+    let is_usual = denial.reason() == Reason::Limit && denial.source() != Source::Fallback;
+    if let (true, Some(report), Some(wait)) = (is_usual, denial.report(), denial.retry_after()) {
         return report.line().used_up.body(wait);
     }
     let status = denial.status();
@@ -54,7 +57,7 @@ fn body(denial: &Denial) -> String {
     };
     let mut json = opening(kind_and_title, status);
     push_json(&mut json, &denial.detail());
-    push_ending(&mut json, denial.report().map(Report::limit_name));
+    push_ending(&mut json, denial.report().map(Report::limit_name), denial.source());
     json
 }
 
@@ -68,13 +71,17 @@ fn opening((kind, title): (&str, &str), status: StatusCode) -> String {
 }
 
 /// All that comes after it.
-fn push_ending(json: &mut String, limit_name: Option<&str>) {
+fn push_ending(json: &mut String, limit_name: Option<&str>, source: Source) {
     json.push_str(",\"violated-policies\":[");
     if let Some(name) = limit_name {
         push_json(json, name);
     }
+    json.push(']');
+    if source == Source::Fallback {
+        [",\"source\":\"", source.name(), "\""].iter().for_each(|part| json.push_str(part));
+    }
     // A line, so that a terminal shows its prompt below.
-    json.push_str("]}\n");
+    json.push_str("}\n");
 }
 
 /// The problem of a limit that is used up. One denial differs from the next only in when to come back, so the rest is
@@ -91,7 +98,7 @@ impl UsedUp {
         push_json(&mut before, &(called(limit_name, quota) + USED_UP));
         // The quotation mark at the end of the detail comes after what is added to it.
         let mut after = String::from(before.pop().unwrap_or('"'));
-        push_ending(&mut after, Some(limit_name));
+        push_ending(&mut after, Some(limit_name), Source::Store);
         Self { before: before.into(), after: after.into() }
     }
 

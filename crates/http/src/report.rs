@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate::{Decision, Quota, whole_seconds_up};
+use tidegate::{Answer, Decision, Quota, Source, whole_seconds_up};
 
 use crate::roster::{Line, Roster};
 
@@ -14,13 +14,23 @@ pub struct Report {
     /// The place of the one that binds in the roster.
     binding: usize,
     decision: Decision,
+    source: Source,
 }
 
 impl Report {
-    /// `None` if the limit that was decided on is not in the roster.
-    pub(crate) fn new(roster: Arc<Roster>, place: usize, decision: Decision) -> Option<Self> {
+    /// What `answer` says of its limits, which are those of the roster. `None` if it comes of no limit, or of none of these.
+    #[inline]
+    pub(crate) fn new(answer: &Answer, roster: impl FnOnce() -> Arc<Roster>) -> Option<Self> {
+        let (place, decision) = (answer.binding?, answer.decision?);
+        let roster = roster();
         let binding = roster.lines().iter().position(|line| line.place == place)?;
-        Some(Self { roster, binding, decision })
+        Some(Self { roster, binding, decision, source: answer.source })
+    }
+
+    /// Who decided.
+    #[must_use]
+    pub fn source(&self) -> Source {
+        self.source
     }
 
     /// The name of the limit that binds: of those that deny the one with the longest wait, else the one with the least

@@ -43,14 +43,14 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, mut request: Request<B>) -> LimitFuture<S, B> {
+    fn call(&mut self, request: Request<B>) -> LimitFuture<S, B> {
         let Shared { ask, settings } = &*self.shared;
         let asked = match settings.exempts_preflights && is_preflight(&request) {
-            true => Asked::Now(Ruling::Free),
-            false => ask.ask(&mut request),
+            true => Asked::Now(Ruling::Free.into()),
+            false => ask.ask(&request),
         };
         match asked {
-            Asked::Now(ruling) => LimitFuture::new(decided(&mut self.inner, request, ruling, settings)),
+            Asked::Now(ruled) => LimitFuture::new(decided(&mut self.inner, request, ruled, settings)),
             Asked::Later(later) => {
                 // The service that is ready goes with the request; its clone has yet to become ready.
                 let unready = self.inner.clone();

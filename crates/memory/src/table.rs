@@ -211,6 +211,7 @@ impl Table {
         assert!(charges.len() <= CHARGES_MAX, "at most {CHARGES_MAX} charges in one decision");
         if let ([charge], [decision]) = (charges, &mut *decisions) {
             let limit = self.know(charge.limit, &charge.quota, charge.handling.at_bound)?;
+            let limit = limit.in_force_since(since(charge));
             *decision = self.check_at(&limit, charge.key, charge.cost, now);
             return Ok(Verdict::over(charges, decisions));
         }
@@ -221,7 +222,7 @@ impl Table {
         for (ask, charge) in asks.iter_mut().zip(charges) {
             let fingerprint = self.fingerprint(charge.limit, charge.key);
             let quota = self.quotas.know(&charge.quota)?;
-            *ask = Ask { fingerprint, home: self.home(fingerprint), number: quota.number, since: Time::MAX };
+            *ask = Ask { fingerprint, home: self.home(fingerprint), number: quota.number, since: since(charge) };
         }
         Ok(self.decide_seated(&asks[..charges.len()], charges, false, decisions, now))
     }
@@ -357,6 +358,12 @@ impl fmt::Debug for Table {
             .field("stats", &self.stats())
             .finish_non_exhaustive()
     }
+}
+
+/// Since when the charge's quota is in force; without a word on it, what a key owes is carried over at present.
+#[inline]
+fn since(charge: &Charge<'_>) -> Time {
+    charge.handling.in_force_since.unwrap_or(Time::MAX)
 }
 
 pub(crate) fn count(counter: &AtomicU64) {

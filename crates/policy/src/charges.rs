@@ -53,9 +53,7 @@ impl<'a> Charges<'a> {
     /// The limit that charge `i` comes from; `None` if there is no such charge.
     #[must_use]
     pub fn place(&self, i: usize) -> Option<Place<'a>> {
-        let (policy, limit) = self.policies.place(self.get(i)?.limit)?;
-        let policy = self.policies.as_slice().get(policy)?;
-        Some(Place { policy, limit: policy.limits.get(limit)? })
+        self.policies.place(self.get(i)?.limit)
     }
 }
 

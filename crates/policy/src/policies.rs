@@ -8,7 +8,7 @@ use crate::exemptions::Exemptions;
 use crate::index::Index;
 use crate::overrides::Overrides;
 use crate::policy_set::{POLICIES_MAX, PolicySet};
-use crate::{Attributes, ClientAddress, Exempt, KeyPart, Keys, Policy, PolicyError, together};
+use crate::{Attributes, ClientAddress, Exempt, KeyPart, Keys, Place, Policy, PolicyError, together};
 
 /// The policies, and how to find the client they all speak of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -127,6 +127,15 @@ impl Policies {
         &self.policies
     }
 
+    /// The limit of this identity, and its policy; `None` if there is none.
+    #[must_use]
+    pub fn place(&self, id: LimitId) -> Option<Place<'_>> {
+        let at = self.places.binary_search_by_key(&id, |(id, ..)| *id).ok()?;
+        let (_, policy, limit) = self.places[at];
+        let policy = self.policies.get(policy)?;
+        Some(Place { policy, limit: policy.limits.get(limit)? })
+    }
+
     /// What a request is to be charged. All policies that match it apply, up to the first that is final.
     ///
     /// The keys are built in `keys`, whose earlier contents are dropped, and the charges borrow them. Nothing is
@@ -192,13 +201,6 @@ impl Policies {
             matching.end_at(last);
         }
         matching
-    }
-
-    /// Where a limit stands.
-    pub(crate) fn place(&self, id: LimitId) -> Option<(usize, usize)> {
-        let at = self.places.binary_search_by_key(&id, |(id, ..)| *id).ok()?;
-        let (_, policy, limit) = self.places[at];
-        Some((policy, limit))
     }
 }
 

@@ -48,7 +48,12 @@ pub struct Answer {
 
 impl Answer {
     /// Everything passes: no limit made a charge.
-    pub const UNLIMITED: Self = Self { binding: None, decision: None, source: Source::Store, cause: None };
+    pub const UNLIMITED: Self = Self::without_charges(None);
+
+    /// No charge was made; without a cause it passes.
+    pub const fn without_charges(cause: Option<Cause>) -> Self {
+        Self { binding: None, decision: None, source: Source::Store, cause }
+    }
 
     /// The answer of the limit at place `binding`, decided where the buckets are.
     #[inline]

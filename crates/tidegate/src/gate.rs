@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use tidegate_core::{CHARGES_MAX, Charge, Decision, Source, Store};
-use tidegate_policy::{Attributes, Charges, Charging, Keys, Place, Policies};
+use tidegate_core::{CHARGES_MAX, Charge, Decision, Store};
+use tidegate_policy::{Attributes, Charging, Keys, Place, Policies};
 
-use crate::{Answer, Cause};
+use crate::{Answer, Cause, Charged};
 
 /// Policies, and the store that they are charged to.
 pub struct Gate<S> {
@@ -18,32 +18,24 @@ pub struct Gate<S> {
 /// It lives on the stack of whoever asked: [`Gate::decide`] hands it to a closure.
 #[derive(Debug)]
 pub struct GateAnswer<'a> {
-    /// The answer. Its `binding` is a place in [`GateAnswer::charges`].
+    /// The answer. Its `binding` is a place among the charges.
     pub answer: Answer,
     /// Did a policy match?
     pub is_matched: bool,
-    charges: Option<&'a Charges<'a>>,
-    decisions: &'a [Decision],
+    /// The charges and the decision on each. Empty if nothing was charged.
+    pub charged: Charged<'a>,
 }
 
 impl<'a> GateAnswer<'a> {
     /// The charges with the limits they come from, and the decision on each. Empty if nothing was charged.
     pub fn charges(&self) -> impl Iterator<Item = (Place<'a>, &'a Charge<'a>, &'a Decision)> + use<'a> {
-        let charges = self.charges;
-        let places = charges.into_iter().flat_map(|charges| (0..charges.len()).filter_map(|i| charges.place(i)));
-        let charges = charges.into_iter().flat_map(|charges| charges.iter());
-        places.zip(charges).zip(self.decisions).map(|((place, charge), decision)| (place, charge, decision))
+        self.charged.iter()
     }
 
     /// The limit that binds.
     #[must_use]
     pub fn binding(&self) -> Option<Place<'a>> {
-        self.charges?.place(self.answer.binding?)
-    }
-
-    fn without_charges(cause: Option<Cause>, is_matched: bool) -> Self {
-        let answer = Answer { binding: None, decision: None, source: Source::Store, cause };
-        Self { answer, is_matched, charges: None, decisions: &[] }
+        self.charged.place(self.answer.binding?)
     }
 }
 
@@ -75,21 +67,25 @@ impl<S: Store> Gate<S> {
         A: Attributes + ?Sized,
     {
         let mut keys = Keys::new();
+        let without_charges = |cause, is_matched| GateAnswer {
+            answer: Answer::without_charges(cause),
+            is_matched,
+            charged: Charged::nothing(&self.policies),
+        };
         let charges = match self.policies.charging(attributes, &mut keys) {
             Charging::Charged(charges) => charges,
-            Charging::Free => return Ok(with(GateAnswer::without_charges(None, true))),
-            Charging::Unmatched => return Ok(with(GateAnswer::without_charges(None, false))),
-            Charging::Denied { .. } => return Ok(with(GateAnswer::without_charges(Some(Cause::MissingKey), true))),
+            Charging::Free => return Ok(with(without_charges(None, true))),
+            Charging::Unmatched => return Ok(with(without_charges(None, false))),
+            Charging::Denied { .. } => return Ok(with(without_charges(Some(Cause::MissingKey), true))),
         };
-        let Some(first) = charges.first() else { return Ok(with(GateAnswer::without_charges(None, true))) };
+        let Some(first) = charges.first() else { return Ok(with(without_charges(None, true))) };
         let mut decisions = [Decision::unmade(&first.quota); CHARGES_MAX];
         let decisions = &mut decisions[..charges.len()];
         let verdict = self.store.decide(&charges, decisions).await?;
         Ok(with(GateAnswer {
             answer: Answer::from_verdict(verdict, decisions),
             is_matched: true,
-            charges: Some(&charges),
-            decisions,
+            charged: Charged::new(&self.policies, &charges, decisions),
         }))
     }
 }

@@ -132,13 +132,17 @@
 
 mod answer;
 mod builder;
+#[cfg(feature = "policy")]
+mod charged;
 mod charges;
 mod clock;
+mod demand;
 #[cfg(feature = "policy")]
 mod gate;
 mod key;
 mod limiter;
 mod memory;
+mod owned_charges;
 mod reservation;
 #[cfg(feature = "redis")]
 mod shared;
@@ -147,12 +151,16 @@ mod wait;
 
 pub use answer::{Answer, Cause, whole_seconds_up};
 pub use builder::LimiterBuilder;
+#[cfg(feature = "policy")]
+pub use charged::Charged;
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use demand::Demand;
 #[cfg(feature = "policy")]
 pub use gate::{Gate, GateAnswer};
 pub use key::Key;
 pub use limiter::{Limiter, ReplaceError};
 pub use memory::{Memory, MemoryError};
+pub use owned_charges::OwnedCharges;
 pub use reservation::Reservation;
 #[cfg(feature = "redis")]
 pub use shared::{Shared, SharedError, SharedOptions};

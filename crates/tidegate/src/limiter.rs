@@ -4,13 +4,14 @@
 //! memory the answer comes at once; over any store it comes as a future. Both are the same road.
 
 use std::fmt;
+use std::slice;
 use std::time::Duration;
 
 use tidegate_core::{Charge, Cost, Decision, Handling, Limit, LimitId, Mode, OPEN_FOR, Quota, Store, Time};
 use tidegate_memory::{QuotaCell, TooManyQuotas};
 
 use crate::charges::Charges;
-use crate::{Answer, Clock, Key, LimiterBuilder, Memory};
+use crate::{Answer, Clock, Demand, Key, LimiterBuilder, Memory};
 
 /// The policy name under which the limits of a limiter stand, unless another is given.
 pub(crate) const POLICY_DEFAULT: &str = "default";
@@ -99,14 +100,11 @@ impl<S> Limiter<S> {
         self.limits.iter().find(|limit| limit.name == name).ok_or(ReplaceError::UnknownLimit)
     }
 
-    /// What each limit charges `key`; `own` replaces the quota of the first. `None` if nothing is limited.
-    pub(crate) fn charges<'k>(&self, key: &'k [u8], cost: Cost, own: Option<&Quota>) -> Option<Charges<'k>> {
+    /// What each limit charges `key`. `None` if nothing is limited.
+    pub(crate) fn charges<'k>(&self, key: &'k [u8], demand: &Demand) -> Option<Charges<'k>> {
         let mut charges: Option<Charges<'k>> = None;
         for (place, limit) in self.limits.iter().enumerate() {
-            let own = own.filter(|_| place == 0).copied();
-            if let Some(quota) = own.or_else(|| limit.quota.load().0) {
-                let NamedLimit { id, mode, handling, .. } = *limit;
-                let charge = Charge { limit: id, quota, key, cost, mode, handling };
+            if let Some(charge) = limit.charge(key, demand, demand.quota.filter(|_| place == 0)) {
                 charges.get_or_insert_with(|| Charges::filled_with(charge)).push(place, charge);
             }
         }
@@ -114,18 +112,60 @@ impl<S> Limiter<S> {
     }
 }
 
+impl NamedLimit {
+    /// What it charges `key`: under `own`, if the key brings a quota. `None` if nothing is limited.
+    #[inline]
+    fn charge<'k>(&self, key: &'k [u8], demand: &Demand, own: Option<Quota>) -> Option<Charge<'k>> {
+        let (in_force, since) = self.quota.load();
+        let (quota, handling) = match own {
+            Some(own) => (own, self.handling),
+            None => (in_force?, self.handling.with_in_force_since(since)),
+        };
+        let limit = if demand.is_stand_in { self.id.for_stand_ins() } else { self.id };
+        Some(Charge { limit, quota, key, cost: demand.cost, mode: self.mode, handling })
+    }
+}
+
 impl<S: Store> Limiter<S> {
-    /// May `key` take `cost` tokens? Takes them if so.
+    /// May `key` take what is asked for, such as so many tokens? Takes it if so.
     ///
     /// # Errors
     /// The store could not answer.
-    pub async fn decide<K: Key + ?Sized>(&self, key: &K, cost: Cost) -> Result<Answer, S::Error> {
+    pub async fn decide<K: Key + ?Sized>(&self, key: &K, demand: impl Into<Demand>) -> Result<Answer, S::Error> {
+        let demand = demand.into();
         let key = key.with_bytes(<[u8]>::to_vec);
-        let Some(charges) = self.charges(&key, cost, None) else { return Ok(Answer::UNLIMITED) };
+        let Some(charges) = self.charges(&key, &demand) else { return Ok(Answer::UNLIMITED) };
         let mut decisions = charges.decisions();
         let decisions = &mut decisions[..charges.length];
         let verdict = self.store.decide(charges.as_slice(), decisions).await?;
         Ok(charges.answer(verdict, decisions))
+    }
+
+    /// What [`Limiter::decide`] would answer, if it can be said without waiting. Otherwise nothing was taken, and
+    /// [`Limiter::decide`] is to be asked.
+    #[inline]
+    pub fn decide_now<K: Key + ?Sized>(&self, key: &K, demand: impl Into<Demand>) -> Option<Result<Answer, S::Error>> {
+        let demand = demand.into();
+        key.with_bytes(|key| match self.limits.as_slice() {
+            [only] => self.decide_only_now(only, key, &demand),
+            _ => self.decide_all_now(key, &demand),
+        })
+    }
+
+    #[inline]
+    fn decide_only_now(&self, only: &NamedLimit, key: &[u8], demand: &Demand) -> Option<Result<Answer, S::Error>> {
+        let Some(charge) = only.charge(key, demand, demand.quota) else { return Some(Ok(Answer::UNLIMITED)) };
+        let mut decision = Decision::unmade(&charge.quota);
+        let verdict = self.store.decide_now(slice::from_ref(&charge), slice::from_mut(&mut decision))?;
+        Some(verdict.map(|verdict| Answer::from_verdict(verdict, &[decision])))
+    }
+
+    fn decide_all_now(&self, key: &[u8], demand: &Demand) -> Option<Result<Answer, S::Error>> {
+        let Some(charges) = self.charges(key, demand) else { return Some(Ok(Answer::UNLIMITED)) };
+        let mut decisions = charges.decisions();
+        let decisions = &mut decisions[..charges.length];
+        let verdict = self.store.decide_now(charges.as_slice(), decisions)?;
+        Some(verdict.map(|verdict| charges.answer(verdict, decisions)))
     }
 }
 
@@ -153,7 +193,7 @@ impl<C: Clock> Limiter<Memory<C>> {
         let cost = cost.into();
         match self.limits.as_slice() {
             [only] if only.mode == Mode::Enforce => self.check_only(only, key, cost, now),
-            _ => key.with_bytes(|key| self.check_all(self.charges(key, cost, None), now)),
+            _ => key.with_bytes(|key| self.check_all(self.charges(key, &Demand::of(cost)), now)),
         }
     }
 
@@ -170,8 +210,9 @@ impl<C: Clock> Limiter<Memory<C>> {
         quota: &Quota,
         cost: impl Into<Cost>,
     ) -> Result<Answer, TooManyQuotas> {
-        let (cost, now) = (cost.into(), self.store.now());
-        key.with_bytes(|key| match self.charges(key, cost, Some(quota)) {
+        let demand = Demand { quota: Some(*quota), ..Demand::of(cost.into()) };
+        let now = self.store.now();
+        key.with_bytes(|key| match self.charges(key, &demand) {
             Some(charges) => self.try_check_all(&charges, now),
             None => Ok(Answer::UNLIMITED),
         })

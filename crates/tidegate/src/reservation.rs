@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidegate_core::{Charge, Cost, Decision, ReservationId, Settled, Store, Verdict};
 
 use crate::charges::Charges;
-use crate::{Answer, Clock, Key, Limiter, Memory, MemoryError};
+use crate::{Answer, Clock, Demand, Key, Limiter, Memory, MemoryError};
 
 /// An estimate that was taken, or the denial of it.
 #[must_use = "a reservation that is not settled stays spent, and a denied one lets nothing pass"]
@@ -66,7 +66,7 @@ impl<S: Store> Limiter<S> {
     pub async fn reserve<K: Key + ?Sized>(&self, key: &K, estimate: impl Into<Cost>) -> Result<Reservation, S::Error> {
         let (estimate, id) = (estimate.into(), draw());
         let key = key.with_bytes(<[u8]>::to_vec);
-        let Some(charges) = self.charges(&key, estimate, None) else { return Ok(unlimited(id)) };
+        let Some(charges) = self.charges(&key, &Demand::of(estimate)) else { return Ok(unlimited(id)) };
         let mut decisions = charges.decisions();
         let decisions = &mut decisions[..charges.length];
         let verdict = self.store().reserve(charges.as_slice(), decisions, id, self.open_for).await?;
@@ -108,7 +108,7 @@ impl<C: Clock> Limiter<Memory<C>> {
     pub fn reserve_now<K: Key + ?Sized>(&self, key: &K, estimate: impl Into<Cost>) -> Result<Reservation, MemoryError> {
         let (estimate, id) = (estimate.into(), draw());
         key.with_bytes(|key| {
-            let Some(charges) = self.charges(key, estimate, None) else { return Ok(unlimited(id)) };
+            let Some(charges) = self.charges(key, &Demand::of(estimate)) else { return Ok(unlimited(id)) };
             let mut decisions = charges.decisions();
             let decisions = &mut decisions[..charges.length];
             let verdict = self.store().reserve_now(charges.as_slice(), decisions, id, self.open_for)?;

@@ -14,7 +14,7 @@ mod x_ratelimit;
 
 use http::header::{CACHE_CONTROL, HeaderMap, RETRY_AFTER};
 use http::{HeaderName, HeaderValue};
-use tidegate::whole_seconds_up;
+use tidegate::{Source, whole_seconds_up};
 
 pub use dialect::{Dialect, Dialects, Reset, UnknownDialect};
 
@@ -22,6 +22,7 @@ use crate::{Denial, Report, text};
 
 const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const TIDEGATE_SOURCE: HeaderName = HeaderName::from_static("tidegate-source");
 
 /// Writes what the dialects say about `report` beside what is in `headers` already.
 ///
@@ -40,7 +41,14 @@ pub(crate) fn write(dialects: Dialects, report: &Report, headers: &mut HeaderMap
     }
 }
 
-/// Writes what belongs to a denial: when to come back, and that nobody keeps it.
+/// Writes `Tidegate-Source: fallback` if the store could not be asked, so that the failure mode of the limits decided.
+pub(crate) fn write_source(source: Source, headers: &mut HeaderMap) {
+    if source == Source::Fallback {
+        headers.insert(TIDEGATE_SOURCE, HeaderValue::from_static(source.name()));
+    }
+}
+
+/// Writes what belongs to a denial: when to come back, that nobody keeps it, and who decided if it was not the store.
 ///
 /// `Retry-After` is in whole seconds, rounded up, and at least 1 (RFC 9110, section 10.2.3); there is none if waiting
 /// does not help.
@@ -50,6 +58,7 @@ pub(crate) fn write_denial(denial: &Denial, headers: &mut HeaderMap) {
         headers.entry(RETRY_AFTER).or_insert_with(|| text::number(seconds));
     }
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    write_source(denial.source(), headers);
 }
 
 /// A list, its items rendered already.

@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use hyper::{client::conn as client, server::conn as server};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
-use tidegate::ManualClock;
+use tidegate::{ManualClock, Memory};
 use tidegate_http::{ByKey, LimitBody, LimitLayer};
 use tokio::io::{DuplexStream, duplex};
 use tower::{Layer, Service, service_fn};
@@ -42,7 +42,7 @@ impl<S> App for S where
 
 /// A service limited by `x-api-key`.
 fn limited() -> impl App {
-    let layer: LimitLayer<ByKey<ManualClock, Incoming>> = LimitLayer::new(limiter("10/min").0);
+    let layer: LimitLayer<ByKey<Memory<ManualClock>, Incoming>> = LimitLayer::new(limiter("10/min").0);
     let key = |request: &Request<Incoming>| Some(request.headers().get("x-api-key")?.as_bytes().to_vec());
     layer.key(key).layer(service_fn(hello))
 }

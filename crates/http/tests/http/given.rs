@@ -67,7 +67,7 @@ pub(crate) fn limiter_of(limits: &[(&str, &str)]) -> (Arc<Limits>, ManualClock) 
 }
 
 /// One bucket for all, before [`Hello`].
-pub(crate) fn service(limit: &str) -> (Limited<tidegate_http::ByKey<ManualClock, Body>>, ManualClock) {
+pub(crate) fn service(limit: &str) -> (Limited<tidegate_http::ByKey<Memory<ManualClock>, Body>>, ManualClock) {
     let (limiter, clock) = limiter(limit);
     (Limited::new(LimitLayer::new(limiter)), clock)
 }

@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http::Request;
-use tidegate::{Limit, Limiter, ManualClock, Quota};
+use tidegate::{Limit, Limiter, ManualClock, Memory, Quota};
 use tidegate_http::{ByKey, ClientAddress, LimitLayer, OnMissing};
 
 use crate::given::{Body, Limited, Limits, from, get, limiter, with};
 
-type Asked = Limited<ByKey<ManualClock, Body>>;
+type Asked = Limited<ByKey<Memory<ManualClock>, Body>>;
 
 /// Limited by the value of the field `x-key`.
 fn by_header(limit: &str, on_missing: OnMissing) -> (Asked, Arc<Limits>) {

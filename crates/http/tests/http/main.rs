@@ -3,6 +3,7 @@
 mod answers;
 mod connections;
 mod edges;
+mod elsewhere;
 mod examples;
 mod fields;
 mod given;

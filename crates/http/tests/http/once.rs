@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::Request;
-use tidegate::ManualClock;
+use tidegate::{ManualClock, Memory};
 use tidegate_http::{ByKey, LimitLayer};
 use tower::Layer;
 
 use crate::given::{Body, Hello, Limits, get, limiter, limiter_of, list, name, send};
 
-fn layer(limiter: &Arc<Limits>) -> LimitLayer<ByKey<ManualClock, Body>> {
+fn layer(limiter: &Arc<Limits>) -> LimitLayer<ByKey<Memory<ManualClock>, Body>> {
     LimitLayer::new(Arc::clone(limiter))
 }
 

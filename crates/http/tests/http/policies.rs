@@ -10,7 +10,7 @@ use tower::Layer;
 
 use crate::given::{Body, Hello, Limited, from, get, list, name, send, with};
 
-type Asked = Limited<ByPolicies<ManualClock>>;
+type Asked = Limited<ByPolicies<Memory<ManualClock>>>;
 
 fn gate(policies: Vec<Policy>) -> Arc<Gate<Memory<ManualClock>>> {
     let policies = Policies::new(ClientAddress::default(), policies).unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
-use tidegate::ManualClock;
+use tidegate::{ManualClock, Memory};
 use tidegate_http::{ByKey, Dialect, LimitLayer, Reset};
 
 use crate::given::{Body, Limited, Seen, at_ms, get, limiter, limiter_of, service};
@@ -15,7 +15,7 @@ fn retry(seen: &Seen) -> Option<u64> {
 }
 
 /// A limit under which the path is the cost: `/3` takes three.
-fn by_path(limit: &str) -> (Limited<ByKey<ManualClock, Body>>, ManualClock) {
+fn by_path(limit: &str) -> (Limited<ByKey<Memory<ManualClock>, Body>>, ManualClock) {
     let (limiter, clock) = limiter(limit);
     let cost = |request: &http::Request<Body>| request.uri().path()[1..].parse::<u64>().unwrap_or(1);
     (Limited::new(LimitLayer::new(limiter).cost(cost)), clock)

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body as _, Frame};
 use http_body_util::{BodyExt, StreamBody};
-use tidegate::ManualClock;
+use tidegate::{ManualClock, Memory};
 use tidegate_http::{Ask, Asked, ByKey, Denial, LimitLayer, Ruling};
 use tokio::sync::oneshot;
 use tower::{Layer, Service, ServiceExt};
@@ -53,9 +53,9 @@ impl Service<Request<Body>> for Strict {
 struct Slow(Arc<std::sync::Mutex<Vec<oneshot::Receiver<Ruling>>>>);
 
 impl<B> Ask<B> for Slow {
-    fn ask(&self, _: &mut Request<B>) -> Asked {
+    fn ask(&self, _: &Request<B>) -> Asked {
         let ruling = self.0.lock().unwrap().pop().unwrap();
-        Asked::Later(Box::pin(async move { ruling.await.unwrap() }))
+        Asked::Later(Box::pin(async move { ruling.await.unwrap().into() }))
     }
 }
 
@@ -68,7 +68,7 @@ fn slow() -> (Slow, [oneshot::Sender<Ruling>; 2]) {
 #[test]
 fn a_service_is_called_only_when_it_is_ready() {
     let strict = Strict::default();
-    let layer: LimitLayer<ByKey<ManualClock, Body>> = LimitLayer::new(limiter("2/min").0);
+    let layer: LimitLayer<ByKey<Memory<ManualClock>, Body>> = LimitLayer::new(limiter("2/min").0);
     let mut service = layer.layer(strict.clone());
     block_on(async {
         for status in [200, 200, 429, 429] {
@@ -116,7 +116,7 @@ fn a_denied_request_is_not_read() {
         }
     }
     let read = Arc::new(AtomicBool::new(false));
-    let layer: LimitLayer<ByKey<ManualClock, Tripwire>> = LimitLayer::new(limiter("0/min").0);
+    let layer: LimitLayer<ByKey<Memory<ManualClock>, Tripwire>> = LimitLayer::new(limiter("0/min").0);
     let inner = tower::service_fn(async |request: Request<Tripwire>| {
         let _ = request.into_body().collect().await;
         Ok::<_, Infallible>(Response::new(Body::default()))
@@ -128,14 +128,14 @@ fn a_denied_request_is_not_read() {
 
 #[test]
 fn an_error_of_the_service_is_passed_on() {
-    let layer: LimitLayer<ByKey<ManualClock, Body>> = LimitLayer::new(limiter("1/min").0);
+    let layer: LimitLayer<ByKey<Memory<ManualClock>, Body>> = LimitLayer::new(limiter("1/min").0);
     let failing = tower::service_fn(async |_: Request<Body>| Err::<Response<Body>, _>("broken"));
     assert_eq!(block_on(layer.layer(failing).oneshot(get("/"))).unwrap_err(), "broken");
 }
 
 #[test]
 fn a_body_passes_frame_by_frame_with_its_trailers() {
-    let layer: LimitLayer<ByKey<ManualClock, Body>> = LimitLayer::new(limiter("1/min").0);
+    let layer: LimitLayer<ByKey<Memory<ManualClock>, Body>> = LimitLayer::new(limiter("1/min").0);
     let streaming = tower::service_fn(async |_: Request<Body>| {
         let mut trailers = http::HeaderMap::new();
         trailers.insert("grpc-status", 0.into());
@@ -154,7 +154,7 @@ fn a_body_passes_frame_by_frame_with_its_trailers() {
 
 #[test]
 fn the_length_of_a_body_is_known_where_it_was() {
-    let layer: LimitLayer<ByKey<ManualClock, Body>> = LimitLayer::new(limiter("1/min").0);
+    let layer: LimitLayer<ByKey<Memory<ManualClock>, Body>> = LimitLayer::new(limiter("1/min").0);
     let service = layer.layer(Hello::default());
     block_on(async {
         let passed = service.clone().oneshot(get("/")).await.unwrap().into_body();
