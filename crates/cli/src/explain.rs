@@ -1,10 +1,11 @@
 //! `tidegate explain`: what a limit means.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tidegate::policy::Explanation;
+use tidegate::policy::{Explanation, Leases};
 use tidegate::{Algorithm, Limit};
 
 use crate::flags::{self, Wrong};
@@ -21,6 +22,14 @@ pub(crate) struct Explain {
     #[arg(long, value_name = "ALGORITHM", default_value_t, value_parser = flags::algorithm())]
     algorithm: Algorithm,
 
+    /// Tokens of one key that each process takes ahead from a store that they share, as `tidegate proxy --leased`.
+    #[arg(long, value_name = "TOKENS", value_parser = flags::tokens)]
+    leased: Option<NonZeroU32>,
+
+    /// How many processes share that store.
+    #[arg(long, value_name = "COUNT", requires = "leased", value_parser = flags::nodes)]
+    nodes: Option<NonZeroU32>,
+
     /// Print one JSON object for machines.
     #[arg(long)]
     json: bool,
@@ -30,7 +39,12 @@ impl Explain {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let limit = flags::enforced_by(self.limit, self.algorithm)
             .map_err(|error| Wrong::new(format!("'{}' --algorithm {}: {error}", self.limit, self.algorithm)))?;
+        let nodes = self.nodes.unwrap_or(NonZeroU32::MIN);
         let explanation = Explanation::of(limit);
+        let explanation = match self.leased {
+            Some(most) => explanation.with_leases(Leases { most, nodes }),
+            None => explanation,
+        };
         let text = match self.json {
             true => format!("{:#}\n", to_json(&explanation, self.algorithm)),
             false => explanation.to_string(),
@@ -58,6 +72,10 @@ fn to_json(explanation: &Explanation, algorithm: Algorithm) -> Value {
         object["period_ns"] = json!(ns(quota.rate().period()));
         object["burst"] = json!(quota.burst());
         object["fills_in_ns"] = json!(ns(quota.time_to_fill()));
+        if let Some(leases) = explanation.leases() {
+            object["leased"] =
+                json!({ "most": leases.most, "nodes": leases.nodes, "tokens_ahead": leases.tokens_ahead() });
+        }
     }
     object
 }

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::num::NonZeroU32;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tidegate::{Algorithm, Limit, LimitError, QuotaError};
@@ -28,6 +29,16 @@ impl Error for Wrong {}
 /// Reads a limit.
 pub(crate) fn limit(text: &str) -> Result<Limit, LimitError> {
     text.parse()
+}
+
+/// Reads a number of tokens.
+pub(crate) fn tokens(text: &str) -> Result<NonZeroU32, &'static str> {
+    text.parse().map_err(|_| "expected a whole number of tokens from 1 to 4294967295")
+}
+
+/// Reads a number of processes.
+pub(crate) fn nodes(text: &str) -> Result<NonZeroU32, &'static str> {
+    text.parse().map_err(|_| "expected a whole number of processes from 1 to 4294967295")
 }
 
 /// Reads the header dialects: `none`, or names with commas between them.

@@ -11,6 +11,7 @@ mod flags;
 mod proxy;
 mod say;
 mod signals;
+mod store;
 
 use std::process::ExitCode;
 

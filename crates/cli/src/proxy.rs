@@ -12,11 +12,12 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tidegate::policy::{
     AddressField, ClientAddress, Explanation, KeyParts, KeyPartsError, NameError, Policies, Policy, Trust, TrustError,
 };
-use tidegate::{Algorithm, AtBound, Handling, Limit, Memory, Mode, SystemClock, TableOptions};
+use tidegate::{Algorithm, AtBound, Clock as _, Gate, Limit, Memory, Mode, Store, SystemClock, TableOptions};
 use tidegate_http::Dialects;
-use tidegate_server::{Bounds, Drain, Gateway, GatewaySetup, Upstream, UpstreamError};
+use tidegate_server::{Bounds, Drain, Gateway, GatewaySetup, StoreLevel, Upstream, UpstreamError};
 
 use crate::flags::{self, Wrong};
+use crate::store::StoreFlags;
 use crate::{say, signals};
 
 /// The policy that the flags describe.
@@ -85,6 +86,9 @@ pub(crate) struct Proxy {
     #[arg(long, value_name = "WHAT", default_value = "displace", value_parser = at_bound())]
     at_bound: AtBound,
 
+    #[command(flatten)]
+    store: StoreFlags,
+
     /// Seconds to wait for the upstream's answer before a 504.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     upstream_timeout: u64,
@@ -104,25 +108,49 @@ pub(crate) struct Proxy {
 
 impl Proxy {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let workers = self.workers.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
-        let policies = self.policies()?;
-        let warnings: Vec<_> = policies.warnings().iter().map(ToString::to_string).collect();
+        let (policies, options) = (self.policies()?, TableOptions::with_keys(self.max_keys));
+        self.store.check(&policies)?;
+        match self.store.open(options)? {
+            None => {
+                let store = Memory::new(options, SystemClock::new());
+                self.serve(Gate::new(policies, store), StoreLevel::of_memory, &self.counted_here(), None)
+            }
+            Some(shared) => {
+                let (counted, warning) = (shared.to_string(), shared.warning());
+                let gate = Gate::new(policies, shared.store.clone());
+                let served = self.serve(gate, StoreLevel::of_shared, &counted, warning);
+                shared.give_back_leases();
+                served
+            }
+        }
+    }
+
+    /// Serves until it is told to stop. Buckets are counted where `counted` says.
+    fn serve<S: Store + 'static>(
+        &self,
+        gate: Gate<S>,
+        level: fn(&S) -> StoreLevel,
+        counted: &str,
+        warning: Option<String>,
+    ) -> anyhow::Result<()> {
+        let warnings: Vec<_> = gate.policies().warnings().iter().map(ToString::to_string).chain(warning).collect();
         let clock = SystemClock::new();
-        let options = TableOptions::with_keys(self.max_keys);
         let gateway = Gateway::new(GatewaySetup {
-            gate: tidegate::Gate::new(policies, Memory::new(options, clock)),
+            gate,
+            level,
+            clock: Arc::new(move || clock.now()),
             upstream: self.upstream.clone(),
             bounds: self.bounds(),
             dialects: self.headers,
             notice: Arc::new(say::warning),
         });
 
-        let listeners = tidegate_server::bind(self.listen, workers)
+        let listeners = tidegate_server::bind(self.listen, self.workers())
             .with_context(|| format!("cannot listen on {}; another program may be there, try --listen", self.listen))?;
         let address = listeners.first().context("at least one worker listens")?.local_addr()?;
         let admin = self.admin.bind()?;
 
-        self.announce(address, admin.as_ref().map(std::net::TcpListener::local_addr).transpose()?, workers);
+        self.announce(address, admin.as_ref().map(std::net::TcpListener::local_addr).transpose()?, counted);
         warnings.iter().for_each(|warning| say::warning(warning));
 
         let drain = Drain::new();
@@ -130,6 +158,10 @@ impl Proxy {
         gateway.run(listeners, admin, &drain).context("serving ended early")?;
         say::line("stopped; every request in flight was given its time");
         Ok(())
+    }
+
+    fn workers(&self) -> NonZeroUsize {
+        self.workers.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
     }
 
     /// The flags as policies: one, whose limits are called `limit-1`, `limit-2`, in their order.
@@ -141,8 +173,8 @@ impl Proxy {
             ..ClientAddress::default()
         };
         let policy = Policy::new(POLICY, self.key.clone()).with_limits(self.enforced()?, mode);
-        Ok(Policies::new(client, vec![policy.with_handling(Handling::default().with_at_bound(self.at_bound))])
-            .map_err(Wrong::new)?)
+        let policy = policy.with_handling(self.store.handling().with_at_bound(self.at_bound));
+        Ok(Policies::new(client, vec![policy]).map_err(Wrong::new)?)
     }
 
     fn enforced(&self) -> Result<Vec<Limit>, Wrong> {
@@ -159,8 +191,15 @@ impl Proxy {
         bounds
     }
 
-    /// Says what is limited, by what key, and how to try it.
-    fn announce(&self, address: SocketAddr, admin: Option<SocketAddr>, workers: NonZeroUsize) {
+    fn counted_here(&self) -> String {
+        match self.workers().get() {
+            1 => "by this process alone, in memory; 1 worker".to_owned(),
+            n => format!("by this process alone, in memory; its {n} workers share the buckets"),
+        }
+    }
+
+    /// Says what is limited, by what key, where it is counted, and how to try it.
+    fn announce(&self, address: SocketAddr, admin: Option<SocketAddr>, counted: &str) {
         let url = format!("http://{address}");
         say::title(&format!("tidegate {} on {url}", env!("CARGO_PKG_VERSION")));
         match &self.upstream {
@@ -174,11 +213,11 @@ impl Proxy {
         for (i, limit) in self.enforced().into_iter().flatten().enumerate() {
             say::entry(&format!("limit-{}", i + 1), &Explanation::of(limit));
         }
-        let scope = match workers.get() {
-            1 => "by this process alone, in memory; 1 worker".to_owned(),
-            n => format!("by this process alone, in memory; its {n} workers share the buckets"),
-        };
-        say::entry("counted", &scope);
+        say::entry("counted", &counted);
+        if let Some(most) = self.store.leased() {
+            let what = format_args!("at most {most} tokens of a key are taken ahead, here as in each other process");
+            say::entry("leased", &what);
+        }
         if let Some(admin) = admin {
             say::entry("admin", &format_args!("http://{admin}/metrics, /livez, /readyz"));
         }

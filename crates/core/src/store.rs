@@ -2,9 +2,10 @@
 
 use core::error::Error;
 use core::future::Future;
+use core::slice;
 use core::time::Duration;
 
-use crate::{Charge, Cost, Decision, LimitId, Quota, ReservationId, Settled, State, Verdict};
+use crate::{Charge, Cost, Decision, LimitId, Quota, ReservationId, Settled, Source, State, Verdict};
 
 /// A place that keeps buckets and decides where they are.
 ///
@@ -29,6 +30,14 @@ pub trait Store: Send + Sync {
     fn decide_now(&self, charges: &[Charge<'_>], decisions: &mut [Decision]) -> Option<Result<Verdict, Self::Error>> {
         let _ = (charges, decisions);
         None
+    }
+
+    /// [`Store::decide_now`] for one charge, as most requests make no more: the decision, and who made it.
+    #[inline]
+    fn decide_one_now(&self, charge: &Charge<'_>) -> Option<Result<(Decision, Source), Self::Error>> {
+        let mut decision = Decision::unmade(&charge.quota);
+        let verdict = self.decide_now(slice::from_ref(charge), slice::from_mut(&mut decision))?;
+        Some(verdict.map(|verdict| (decision, verdict.source)))
     }
 
     /// Forgets the bucket of `key`: it is full again.

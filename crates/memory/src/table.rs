@@ -202,19 +202,41 @@ impl Table {
     ///
     /// # Panics
     /// There are more than [`CHARGES_MAX`] charges, or not one decision for each.
+    #[inline]
     pub fn decide_at(
         &self,
         charges: &[Charge<'_>],
         decisions: &mut [Decision],
         now: Time,
     ) -> Result<Verdict, TooManyQuotas> {
-        assert!(charges.len() <= CHARGES_MAX, "at most {CHARGES_MAX} charges in one decision");
-        if let ([charge], [decision]) = (charges, &mut *decisions) {
-            let limit = self.know(charge.limit, &charge.quota, charge.handling.at_bound)?;
-            let limit = limit.in_force_since(since(charge));
-            *decision = self.check_at(&limit, charge.key, charge.cost, now);
-            return Ok(Verdict::over(charges, decisions));
+        match (charges, &mut *decisions) {
+            ([charge], [decision]) => {
+                *decision = self.decide_one_at(charge, now)?;
+                Ok(Verdict::over(charges, decisions))
+            }
+            _ => self.decide_several_at(charges, decisions, now),
         }
+    }
+
+    /// Decides one charge.
+    ///
+    /// # Errors
+    /// As [`Table::decide_at`].
+    #[inline]
+    pub fn decide_one_at(&self, charge: &Charge<'_>, now: Time) -> Result<Decision, TooManyQuotas> {
+        let limit = self.know(charge.limit, &charge.quota, charge.handling.at_bound)?;
+        Ok(self.check_at(&limit.in_force_since(since(charge)), charge.key, charge.cost, now))
+    }
+
+    /// Apart, since it needs much room on the stack.
+    #[inline(never)]
+    fn decide_several_at(
+        &self,
+        charges: &[Charge<'_>],
+        decisions: &mut [Decision],
+        now: Time,
+    ) -> Result<Verdict, TooManyQuotas> {
+        assert!(charges.len() <= CHARGES_MAX, "at most {CHARGES_MAX} charges in one decision");
         if charges.is_empty() {
             return Ok(Verdict::over(charges, decisions));
         }

@@ -1,6 +1,7 @@
 //! What a limit means, in plain words and in numbers.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tidegate_core::{Algorithm, Limit, Quota};
@@ -14,6 +15,25 @@ const WINDOWS: [(&str, Duration); 3] =
 pub struct Explanation {
     limit: Limit,
     algorithm: Algorithm,
+    leases: Option<Leases>,
+}
+
+/// Tokens that processes take ahead from a store that they share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leases {
+    /// The most tokens of one key that a process holds ahead.
+    pub most: NonZeroU32,
+    /// How many processes there are.
+    pub nodes: NonZeroU32,
+}
+
+impl Leases {
+    /// What all of them hold at most. They have paid for it, so it passes on top of what the law allows in a window; a
+    /// process to which nobody comes holds nothing.
+    #[must_use]
+    pub fn tokens_ahead(self) -> u64 {
+        u64::from(self.most.get()) * u64::from(self.nodes.get())
+    }
 }
 
 /// The most that passes in any window of one length.
@@ -32,7 +52,13 @@ impl Explanation {
     #[must_use]
     pub fn of(limit: Limit) -> Self {
         let algorithm = limit.quota().map_or(Algorithm::default(), |quota| quota.algorithm());
-        Self { limit, algorithm }
+        Self { limit, algorithm, leases: None }
+    }
+
+    /// Of the same limit, where processes take tokens ahead.
+    #[must_use]
+    pub fn with_leases(self, leases: Leases) -> Self {
+        Self { leases: Some(leases), ..self }
     }
 
     /// For any second, minute and hour, and for the limit's own period if that is another: what is never exceeded.
@@ -47,10 +73,15 @@ impl Explanation {
             windows.push(own);
         }
         windows.sort();
-        windows
-            .into_iter()
-            .map(|(length, window)| WorstCase { window, length, most: quota.most_within(length) })
-            .collect()
+        let ahead = self.leases.map_or(0, Leases::tokens_ahead);
+        let most = |length| quota.most_within(length).saturating_add(ahead);
+        windows.into_iter().map(|(length, window)| WorstCase { window, length, most: most(length) }).collect()
+    }
+
+    /// What processes take ahead, if they do.
+    #[must_use]
+    pub const fn leases(&self) -> Option<Leases> {
+        self.leases
     }
 
     /// The limit.
@@ -75,6 +106,7 @@ impl fmt::Display for Explanation {
                     Algorithm::TokenBucket => token_bucket(f, &quota)?,
                     Algorithm::FixedWindow => fixed_window(f, &quota)?,
                 }
+                self.leases.iter().try_for_each(|leases| leased(f, *leases))?;
                 f.write_str("  never exceeded ")?;
                 let cases = self.worst_cases();
                 for (i, WorstCase { window, most, .. }) in cases.iter().enumerate() {
@@ -108,6 +140,16 @@ fn fixed_window(f: &mut fmt::Formatter<'_>, quota: &Quota) -> fmt::Result {
     writeln!(f, "  at once        {}", Grouped(quota.burst()))?;
     let twice = Grouped(quota.burst().saturating_mul(2));
     writeln!(f, "  at an edge     {twice} within a moment: the last of one window and the first of the next")
+}
+
+fn leased(f: &mut fmt::Formatter<'_>, leases: Leases) -> fmt::Result {
+    let (most, nodes) = (Grouped(leases.most.get().into()), Grouped(leases.nodes.get().into()));
+    let ahead = Grouped(leases.tokens_ahead());
+    let processes = if leases.nodes.get() == 1 { "process" } else { "processes" };
+    writeln!(
+        f,
+        "  leased         at most {most} ahead in each of {nodes} {processes}, so {ahead} more in any window; idle ones hold none"
+    )
 }
 
 /// A number with a comma between each three digits.

@@ -96,7 +96,7 @@ pub use client::{Client, Grouping, GroupingError};
 pub use considered::{Charged, Considered, Say};
 pub use cost_rule::{COST_MAX, CostRule};
 pub use exempt::{Exempt, Exemption, HEALTH_CHECKS};
-pub use explain::{Explanation, WorstCase};
+pub use explain::{Explanation, Leases, WorstCase};
 pub use host_pattern::{HostPattern, HostPatternError};
 pub use key::{Keys, VALUE_BYTES_MAX};
 pub use key_error::KeyPartsError;

@@ -12,20 +12,26 @@ use std::time::Duration;
 
 use http::Request;
 use tidegate::policy::OnePrivatePeer;
-use tidegate::{Clock, Gate, LimitId, Memory};
-use tidegate_http::{Ask, Asked, ByPolicies, Dialects, LimitLayer, RequestAttributes, Sight, peer_in_extensions};
+use tidegate::{Gate, LimitId, Store, Time};
+use tidegate_http::{
+    Ask, Asked, ByPolicies, Dialects, Later, LimitLayer, RequestAttributes, Sight, peer_in_extensions,
+};
 use tower_layer::Layer as _;
 
-use crate::metrics::{LimitName, Metrics, StoreLevel};
-use crate::{Admin, Bounds, Drain, Jokes, Proxy, ProxySetup, Setup, Upstream, run};
+use crate::metrics::{LimitName, Metrics};
+use crate::{Admin, Bounds, Clock, Drain, Jokes, Proxy, ProxySetup, Setup, StoreLevel, Trust, Upstream, run};
 
 /// Whom to tell what an operator should know.
 pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What a gateway is made of.
-pub struct GatewaySetup<C> {
+pub struct GatewaySetup<S> {
     /// What decides.
-    pub gate: Gate<Memory<C>>,
+    pub gate: Gate<S>,
+    /// How it stands with the gate's store, for the metrics.
+    pub level: fn(&S) -> StoreLevel,
+    /// What measures how long things take, and tells the day of a joke.
+    pub clock: Clock,
     /// Where allowed requests go; to the built-in API if there is none.
     pub upstream: Option<Upstream>,
     /// How much is taken and passed on.
@@ -37,37 +43,39 @@ pub struct GatewaySetup<C> {
 }
 
 /// A reverse proxy behind limits, with its admin face.
-pub struct Gateway<C> {
-    gate: Arc<Gate<Memory<C>>>,
+pub struct Gateway<S> {
+    trust: Trust,
     upstream: Option<Upstream>,
     bounds: Bounds,
+    clock: Clock,
     metrics: Arc<Metrics>,
-    layer: LimitLayer<Observed<C>>,
+    layer: LimitLayer<Observed<S>>,
 }
 
-impl<C: Clock> Gateway<C> {
+impl<S: Store + 'static> Gateway<S> {
     /// A gateway that serves as soon as it is run.
     #[must_use]
-    pub fn new(setup: GatewaySetup<C>) -> Self {
-        let GatewaySetup { gate, upstream, bounds, dialects, notice } = setup;
+    pub fn new(setup: GatewaySetup<S>) -> Self {
+        let GatewaySetup { gate, level, clock, upstream, bounds, dialects, notice } = setup;
         let gate = Arc::new(gate);
         let (names, ids) = limits(&gate);
         let metrics = Metrics::new(&names).with_store({
             let gate = Arc::clone(&gate);
-            move || level(&gate)
+            move || level(gate.store())
         });
         let metrics = Arc::new(metrics);
         let counted = Arc::clone(&metrics);
-        let layer = LimitLayer::by_policies(Arc::clone(&gate)).innermost();
+        let trust = gate.policies().client().trust.clone();
+        let layer = LimitLayer::by_policies(gate).innermost();
         let layer = layer.watch(move |sight| count(&counted, &ids, sight));
         let observed = Observed {
             ask: layer.into_ask(),
-            gate: Arc::clone(&gate),
+            clock: Arc::clone(&clock),
             metrics: Arc::clone(&metrics),
-            one_private_peer: Arc::new(OnePrivatePeer::new(&gate.policies().client().trust)),
+            one_private_peer: Arc::new(OnePrivatePeer::new(&trust)),
             notice,
         };
-        Self { gate, upstream, bounds, metrics, layer: LimitLayer::asking(observed).dialects(dialects) }
+        Self { trust, upstream, bounds, clock, metrics, layer: LimitLayer::asking(observed).dialects(dialects) }
     }
 
     /// What is counted.
@@ -106,26 +114,25 @@ impl<C: Clock> Gateway<C> {
                 run(listeners, || self.layer.layer(proxy()), &setup, drain)
             }
             None => {
-                let gate = Arc::clone(&self.gate);
-                let jokes = Jokes::new(move || day(gate.store()));
+                let clock = Arc::clone(&self.clock);
+                let jokes = Jokes::new(move || day(clock()));
                 run(listeners, || self.layer.layer(jokes.clone()), &setup, drain)
             }
         }
     }
 
     fn proxy(&self, upstream: Upstream) -> ProxySetup {
-        let clock = Arc::clone(&self.gate);
         ProxySetup {
             upstream,
             bounds: self.bounds.clone(),
-            trust: self.gate.policies().client().trust.clone(),
+            trust: self.trust.clone(),
             metrics: self.metrics.upstream.clone(),
-            clock: Arc::new(move || clock.store().now()),
+            clock: Arc::clone(&self.clock),
         }
     }
 }
 
-impl<C> fmt::Debug for Gateway<C> {
+impl<S> fmt::Debug for Gateway<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gateway")
             .field("upstream", &self.upstream)
@@ -135,19 +142,19 @@ impl<C> fmt::Debug for Gateway<C> {
 }
 
 /// The gate, asked and observed: how long it took, and whether everybody seems to be one peer.
-struct Observed<C> {
-    ask: ByPolicies<C>,
-    gate: Arc<Gate<Memory<C>>>,
+struct Observed<S> {
+    ask: ByPolicies<S>,
+    clock: Clock,
     metrics: Arc<Metrics>,
     one_private_peer: Arc<OnePrivatePeer>,
     notice: Notice,
 }
 
-impl<C> Clone for Observed<C> {
+impl<S> Clone for Observed<S> {
     fn clone(&self) -> Self {
         Self {
             ask: self.ask.clone(),
-            gate: Arc::clone(&self.gate),
+            clock: Arc::clone(&self.clock),
             metrics: Arc::clone(&self.metrics),
             one_private_peer: Arc::clone(&self.one_private_peer),
             notice: Arc::clone(&self.notice),
@@ -155,24 +162,39 @@ impl<C> Clone for Observed<C> {
     }
 }
 
-impl<C: Clock, B> Ask<B> for Observed<C> {
-    fn ask(&self, request: &mut Request<B>) -> Asked {
+impl<S: Store + 'static, B> Ask<B> for Observed<S> {
+    fn ask(&self, request: &Request<B>) -> Asked {
         if !self.one_private_peer.is_settled() {
             let attributes = RequestAttributes::new(request, peer_in_extensions(request.extensions()));
             self.one_private_peer.look(&attributes).iter().for_each(|text| (self.notice)(text));
         }
-        let asked_at = self.gate.store().now();
-        let asked = self.ask.ask(request);
-        self.metrics.decision.observe(self.gate.store().now().since(asked_at));
-        asked
+        let asked_at = (self.clock)();
+        match self.ask.ask(request) {
+            Asked::Now(ruled) => {
+                self.metrics.decision.observe((self.clock)().since(asked_at));
+                Asked::Now(ruled)
+            }
+            Asked::Later(later) => Asked::Later(self.timed(later, asked_at)),
+        }
+    }
+}
+
+impl<S> Observed<S> {
+    fn timed(&self, later: Later, asked_at: Time) -> Later {
+        let (clock, metrics, waiting) =
+            (Arc::clone(&self.clock), Arc::clone(&self.metrics), self.metrics.store.waiting());
+        Box::pin(async move {
+            let ruled = later.await;
+            let wait = clock().since(asked_at);
+            metrics.decision.observe(wait);
+            waiting.ruled_after(wait);
+            ruled
+        })
     }
 }
 
 /// The limits of all policies, by name and by identity, in one order.
-fn limits<S>(gate: &Gate<S>) -> (Vec<LimitName>, Vec<LimitId>)
-where
-    S: tidegate::Store,
-{
+fn limits<S: Store>(gate: &Gate<S>) -> (Vec<LimitName>, Vec<LimitId>) {
     let policies = gate.policies().as_slice().iter();
     let limits = policies.flat_map(|policy| policy.limits().iter().map(move |limit| (policy, limit)));
     limits
@@ -190,6 +212,9 @@ fn count(metrics: &Metrics, ids: &[LimitId], sight: &Sight<'_>) {
             limit.count(decision.outcome());
         }
     }
+    if let Some(answer) = &sight.answer {
+        metrics.store.answered(answer.source);
+    }
     if !sight.is_matched {
         metrics.unmatched.inc();
     } else if sight.answer.is_some_and(|answer| !answer.is_allowed()) {
@@ -197,14 +222,8 @@ fn count(metrics: &Metrics, ids: &[LimitId], sight: &Sight<'_>) {
     }
 }
 
-fn level<C: Clock>(gate: &Gate<Memory<C>>) -> StoreLevel {
-    let (store, table) = (gate.store(), gate.store().table());
-    // A count of slots, which fits.
-    StoreLevel { keys: table.live_keys_at(store.now()) as u64, displaced: table.stats().displaced }
-}
-
 /// Days since the clock's epoch.
-fn day<C: Clock>(store: &Memory<C>) -> u64 {
+fn day(now: Time) -> u64 {
     const DAY: Duration = Duration::from_secs(86_400);
-    store.now().as_nanos() / u64::try_from(DAY.as_nanos()).unwrap_or(u64::MAX)
+    now.as_nanos() / u64::try_from(DAY.as_nanos()).unwrap_or(u64::MAX)
 }

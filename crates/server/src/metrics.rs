@@ -5,15 +5,14 @@
 
 use std::fmt;
 
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text};
-use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 use tidegate_core::{Mode, Outcome};
 
-use crate::{Connections, Histogram, UpstreamMetrics};
+use crate::store_level::StoreCollector;
+use crate::{Connections, Histogram, StoreLevel, StoreMetrics, UpstreamMetrics};
 
 /// The media type of [`Metrics::text`].
 pub const TEXT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -33,15 +32,6 @@ pub struct LimitName {
     pub mode: Mode,
 }
 
-/// How full a store is. Asked once per scrape.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StoreLevel {
-    /// Keys that have a bucket now.
-    pub keys: u64,
-    /// Buckets that were given up for a newcomer, since the start.
-    pub displaced: u64,
-}
-
 /// All that is counted in one process.
 #[derive(Debug)]
 pub struct Metrics {
@@ -53,6 +43,8 @@ pub struct Metrics {
     pub unmatched: Counter,
     /// The time that one decision over all limits of a request took.
     pub decision: Histogram,
+    /// Who decided, and how long a store elsewhere takes.
+    pub store: StoreMetrics,
     /// Connections of the proxy's clients.
     pub connections: Connections,
     /// What the upstream answered.
@@ -100,15 +92,16 @@ impl Metrics {
             Unit::Seconds,
             decision.clone(),
         );
+        let store = StoreMetrics::register(&mut registry);
         let connections = Connections::register(&mut registry);
         let upstream = UpstreamMetrics::register(&mut registry);
-        Self { registry, limits, denied, unmatched, decision, connections, upstream }
+        Self { registry, limits, denied, unmatched, decision, store, connections, upstream }
     }
 
     /// The same, and at each scrape the level of a store.
     #[must_use]
     pub fn with_store(mut self, level: impl Fn() -> StoreLevel + Send + Sync + 'static) -> Self {
-        self.registry.register_collector(Box::new(StoreCollector(Box::new(level))));
+        self.registry.register_collector(Box::new(StoreCollector::new(level)));
         self
     }
 
@@ -160,24 +153,5 @@ impl LimitMetrics {
             Outcome::Denied { .. } => self.denied.inc(),
             Outcome::Never => self.never.inc(),
         };
-    }
-}
-
-struct StoreCollector(Box<dyn Fn() -> StoreLevel + Send + Sync>);
-
-impl fmt::Debug for StoreCollector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StoreCollector")
-    }
-}
-
-impl Collector for StoreCollector {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let level = (self.0)();
-        let keys = ConstGauge::new(level.keys);
-        keys.encode(encoder.encode_descriptor("keys", "Keys that have a bucket now", None, keys.metric_type())?)?;
-        let displaced = ConstCounter::new(level.displaced);
-        let help = "Buckets given up for a newcomer because the store was full";
-        displaced.encode(encoder.encode_descriptor("displaced", help, None, displaced.metric_type())?)
     }
 }

@@ -23,7 +23,7 @@ use crate::route::{Outcome, Route};
 use crate::upload::Upload;
 use crate::{Bounds, Peer, ProxyBody, Trust, Upstream, UpstreamMetrics};
 
-/// Tells the present time; only for measuring how long the upstream takes.
+/// Tells the present time; only for measuring how long things take.
 pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
 
 /// A future that answers.

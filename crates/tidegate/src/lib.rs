@@ -168,9 +168,9 @@ pub use shared::{Shared, SharedError, SharedOptions};
 pub use wait::{WAITERS_MAX, WaitError};
 
 pub use tidegate_core::{
-    Algorithm, AtBound, CHARGES_MAX, Charge, Cost, Decision, FailureMode, Fraction, Handling, HeldBy, Kept, Limit,
-    LimitError, LimitId, Mode, OPEN_FOR, Outcome, Quota, QuotaError, Rate, ReservationId, Settled, Sharing, Source,
-    State, Store, Time, Verdict,
+    Algorithm, AtBound, CHARGES_MAX, Charge, Cost, Decision, FailureMode, FailureModeError, Fraction, Handling, HeldBy,
+    Kept, Limit, LimitError, LimitId, Mode, OPEN_FOR, Outcome, Quota, QuotaError, Rate, ReservationId, Settled,
+    Sharing, Source, State, Store, Time, Verdict,
 };
 pub use tidegate_memory::{Bucket, RESERVATIONS_DEFAULT, TableOptions, TooManyQuotas};
 #[cfg(feature = "policy")]

@@ -4,7 +4,6 @@
 //! memory the answer comes at once; over any store it comes as a future. Both are the same road.
 
 use std::fmt;
-use std::slice;
 use std::time::Duration;
 
 use tidegate_core::{Charge, Cost, Decision, Handling, Limit, LimitId, Mode, OPEN_FOR, Quota, Store, Time};
@@ -155,9 +154,11 @@ impl<S: Store> Limiter<S> {
     #[inline]
     fn decide_only_now(&self, only: &NamedLimit, key: &[u8], demand: &Demand) -> Option<Result<Answer, S::Error>> {
         let Some(charge) = only.charge(key, demand, demand.quota) else { return Some(Ok(Answer::UNLIMITED)) };
-        let mut decision = Decision::unmade(&charge.quota);
-        let verdict = self.store.decide_now(slice::from_ref(&charge), slice::from_mut(&mut decision))?;
-        Some(verdict.map(|verdict| Answer::from_verdict(verdict, &[decision])))
+        let decided = self.store.decide_one_now(&charge)?;
+        Some(decided.map(|(decision, source)| match only.mode {
+            Mode::Enforce => Answer { source, ..Answer::of(0, decision) },
+            Mode::Shadow => Answer { source, ..Answer::UNLIMITED },
+        }))
     }
 
     fn decide_all_now(&self, key: &[u8], demand: &Demand) -> Option<Result<Answer, S::Error>> {

@@ -5,7 +5,7 @@ use std::future::{self, Future};
 use std::time::Duration;
 
 use tidegate_core::{
-    Charge, Cost, Decision, Kept, LimitId, Quota, ReservationId, Settled, Store, Time, Verdict, settlements,
+    Charge, Cost, Decision, Kept, LimitId, Quota, ReservationId, Settled, Source, Store, Time, Verdict, settlements,
 };
 use tidegate_memory::{RESERVATIONS_DEFAULT, Reservations, ReserveError, Table, TableOptions, TooManyQuotas};
 
@@ -114,6 +114,12 @@ impl<C: Clock> Store for Memory<C> {
 
     fn decide_now(&self, charges: &[Charge<'_>], decisions: &mut [Decision]) -> Option<Result<Verdict, MemoryError>> {
         Some(Memory::decide_now(self, charges, decisions).map_err(MemoryError::from))
+    }
+
+    #[inline]
+    fn decide_one_now(&self, charge: &Charge<'_>) -> Option<Result<(Decision, Source), MemoryError>> {
+        let decided = self.table.decide_one_at(charge, self.now()).map_err(MemoryError::from);
+        Some(decided.map(|decision| (decision, Source::Store)))
     }
 
     fn reset(&self, limit: LimitId, key: &[u8]) -> impl Future<Output = Result<(), MemoryError>> + Send {

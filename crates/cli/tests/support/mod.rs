@@ -4,6 +4,7 @@
 
 pub(crate) mod http;
 pub(crate) mod program;
+pub(crate) mod redis;
 pub(crate) mod upstream;
 
 use std::time::Duration;

@@ -23,10 +23,17 @@ pub(crate) struct Run {
 /// The program, in an environment that says nothing about terminals.
 pub(crate) fn command<S: AsRef<OsStr>>(arguments: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "TERM", "CI", "COLUMNS"] {
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "TERM", "CI", "COLUMNS", "TIDEGATE_STORE"] {
         command.env_remove(name);
     }
     command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// A proxy with these flags, on ports of the kernel's choice.
+pub(crate) fn serving<S: AsRef<OsStr>>(flags: &[S]) -> Command {
+    let mut command = command(&["proxy", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    command.args(flags);
     command
 }
 
@@ -63,9 +70,14 @@ impl Proxy {
 
     /// The same, in this folder.
     pub(crate) fn start_in<S: AsRef<OsStr>>(folder: &Path, flags: &[S]) -> Self {
-        let mut command = command(&["proxy", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
-        let mut child =
-            command.args(flags).current_dir(folder).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut command = serving(flags);
+        command.current_dir(folder);
+        Self::started(command)
+    }
+
+    /// Starts what [`serving`] gave.
+    pub(crate) fn started(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = child.stderr.take().unwrap();
         let said = Arc::new(Said::default());
         let listener = Arc::clone(&said);

@@ -7,7 +7,8 @@ use std::time::Duration;
 use http::Request;
 use tidegate::policy::{Policies, Policy};
 use tidegate::{
-    Charge, Decision, Gate, LimitId, Limiter, ManualClock, Memory, Mode, Quota, Source, Store, TableOptions, Verdict,
+    Charge, Cost, Decision, Gate, Kept, LimitId, Limiter, ManualClock, Memory, Mode, Quota, ReservationId, Settled,
+    Source, Store, TableOptions, Verdict,
 };
 use tidegate_http::{ByKey, ClientAddress, LimitLayer, OnMissing};
 use tower::Layer;
@@ -76,6 +77,24 @@ impl Store for Elsewhere {
     }
 
     async fn grant(&self, _: LimitId, _: &Quota, _: &[u8], _: u64) -> Result<(), Away> {
+        Err(Away)
+    }
+
+    async fn reserve(
+        &self,
+        charges: &[Charge<'_>],
+        decisions: &mut [Decision],
+        _: ReservationId,
+        _: Duration,
+    ) -> Result<Verdict, Away> {
+        self.decide(charges, decisions).await
+    }
+
+    async fn settle(&self, _: ReservationId, _: &[Charge<'_>], _: &[Cost]) -> Result<Settled, Away> {
+        Err(Away)
+    }
+
+    async fn inspect(&self, _: LimitId, _: &Quota, _: &[u8]) -> Result<Option<Kept>, Away> {
         Err(Away)
     }
 }

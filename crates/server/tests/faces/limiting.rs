@@ -10,9 +10,9 @@ use bytes::Bytes;
 use http::Response;
 use http_body_util::Full;
 use tidegate::policy::{ClientAddress, Policies, Policy};
-use tidegate::{Gate, ManualClock, Memory, Mode, TableOptions};
+use tidegate::{Clock as _, Gate, ManualClock, Memory, Mode, TableOptions};
 use tidegate_http::Dialects;
-use tidegate_server::{Bounds, Drain, Gateway, GatewaySetup, Metrics, bind};
+use tidegate_server::{Bounds, Drain, Gateway, GatewaySetup, Metrics, StoreLevel, bind};
 
 use crate::support::{Client, metric, upstream};
 
@@ -35,6 +35,11 @@ impl Running {
         let heard = Arc::clone(&notices);
         let gateway = Gateway::new(GatewaySetup {
             gate: Gate::new(policies, Memory::new(TableOptions::with_keys(4096), clock.clone())),
+            level: StoreLevel::of_memory,
+            clock: {
+                let clock = clock.clone();
+                Arc::new(move || clock.now())
+            },
             upstream: upstream.map(|address| format!("http://{address}").parse().unwrap()),
             bounds: Bounds::default(),
             dialects: Dialects::default(),
@@ -82,6 +87,8 @@ async fn three_pass_the_fourth_is_denied_and_one_more_passes_after_its_wait() {
     assert_eq!(metric(&gateway.metrics, "tidegate_requests_denied_total"), 3);
     assert_eq!(metric(&gateway.metrics, "tidegate_decision_seconds_count"), 7);
     assert_eq!(metric(&gateway.metrics, "tidegate_keys"), 1);
+    assert_eq!(metric(&gateway.metrics, "tidegate_answers_total{source=\"store\"}"), 7);
+    assert_eq!(metric(&gateway.metrics, "tidegate_store_latency_seconds_count"), 0, "nothing had to wait");
     assert_eq!(Client::to(gateway.admin).await.get("/readyz").await.status, 200);
 }
 

@@ -5,6 +5,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate::Source;
+use tidegate::redis::FailureKind;
 use tidegate_core::{Mode, Outcome};
 use tidegate_server::{Admin, Bounds, Drain, Jokes, LimitName, Metrics, Setup, StoreLevel, bind, serve};
 
@@ -26,7 +28,7 @@ fn admin(metrics: Metrics) -> (SocketAddr, Arc<Metrics>, Drain) {
 
 #[tokio::test]
 async fn the_admin_face_tells_life_readiness_and_metrics() {
-    let metrics = Metrics::new(&[]).with_store(|| StoreLevel { keys: 7, displaced: 2 });
+    let metrics = Metrics::new(&[]).with_store(|| StoreLevel::Memory { keys: 7, displaced: 2 });
     let (address, _, drain) = admin(metrics);
     let mut client = Client::to(address).await;
     for path in ["/livez", "/readyz"] {
@@ -43,6 +45,29 @@ async fn the_admin_face_tells_life_readiness_and_metrics() {
     for line in ["tidegate_keys 7", "tidegate_displaced_total 2", "tidegate_connections 0", "# EOF"] {
         assert!(answer.text().lines().any(|found| found == line), "no {line} in\n{}", answer.text());
     }
+}
+
+#[tokio::test]
+async fn a_store_elsewhere_tells_how_it_stands() {
+    let failures = || FailureKind::ALL.map(|kind| (kind, if kind == FailureKind::Deadline { 3 } else { 0 })).to_vec();
+    let level = move || StoreLevel::Shared { is_up: false, leased: 40, failures: failures() };
+    let metrics = Metrics::new(&[]).with_store(level);
+    metrics.store.answered(Source::Fallback);
+    for (series, value) in [
+        ("tidegate_store_up", 0),
+        ("tidegate_store_leased", 40),
+        ("tidegate_store_failures_total{kind=\"deadline\"}", 3),
+        ("tidegate_store_failures_total{kind=\"unavailable\"}", 0),
+        ("tidegate_answers_total{source=\"fallback\"}", 1),
+        ("tidegate_answers_total{source=\"denied-cache\"}", 0),
+        ("tidegate_store_waiting", 0),
+        ("tidegate_store_latency_seconds_count", 0),
+    ] {
+        assert_eq!(metric(&metrics, series), value, "{series}");
+    }
+    // Requests are ready to be answered all the same: the limits said what they do without their store.
+    let (address, ..) = admin(metrics);
+    assert_eq!(Client::to(address).await.get("/readyz").await.status, 200);
 }
 
 #[tokio::test]
