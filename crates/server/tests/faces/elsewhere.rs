@@ -46,7 +46,7 @@ impl Store for Held {
     }
 
     async fn settle(&self, _: ReservationId, _: &[Charge<'_>], _: &[Cost]) -> Result<Settled, Infallible> {
-        Ok(Settled::NotOpen)
+        Ok(Settled::Unknown)
     }
 
     async fn inspect(&self, _: LimitId, _: &Quota, _: &[u8]) -> Result<Option<Kept>, Infallible> {
