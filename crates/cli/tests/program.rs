@@ -58,6 +58,8 @@ fn explain_is_what_it_was() {
     check_snapshot("explain-json.txt", &limits.map(|limit| answer(&["explain", "--json", limit])).concat());
     let window = ["explain", "59/min", "--algorithm", "fixed-window"];
     check_snapshot("explain-fixed-window.txt", &answer(&window));
+    let leased = ["explain", "60/min burst 10", "--leased", "5", "--nodes", "3"];
+    check_snapshot("explain-leased.txt", &answer(&leased));
 }
 
 #[test]
@@ -96,7 +98,7 @@ fn a_wrong_flag_is_refused_with_what_was_likely_meant() {
         (["--limit", ""], "the limit is empty; write one such as `60/min`, `0/min` to block, or `unlimited`"),
         (["--key", "header:"], "`header:`: the name is empty"),
         (["--key", "header"], "write `header:NAME`"),
-        (["--key", "foo"], "expected `client`, `header:NAME`, `cookie:NAME` or `global`"),
+        (["--key", "foo"], "`foo` is no part of a key; expected `client`, `header:NAME`, `cookie:NAME`"),
         (["--key", "x-api-key"], "did you mean `header:x-api-key`?"),
         (["--trust", "10.0.0.1/8"], "did you mean `10.0.0.0/8`, or the address `10.0.0.1`?"),
         (["--trust", "10.0.0.0"], "did you mean `10.0.0.0/8`"),

@@ -127,7 +127,7 @@ fn while_the_store_is_stopped_deny_answers_503_at_once_and_recovers() {
 #[test]
 fn while_the_store_is_stopped_local_limits_by_itself_and_recovers() {
     let redis = Redis::start(&[]);
-    let proxy = counting_in(&redis, "4/h", &["--on-store-failure", "local:0.5"]);
+    let proxy = counting_in(&redis, "1000/h", &["--on-store-failure", "local:0.002"]);
     assert_eq!(get(proxy.address, "/").status, 200);
     redis.freeze();
     let alone: Vec<_> = (0..4).map(|_| get(proxy.address, "/")).collect();
@@ -136,8 +136,8 @@ fn while_the_store_is_stopped_local_limits_by_itself_and_recovers() {
     assert_eq!(alone[3].json()["source"], "fallback");
     redis.thaw();
     let reply = eventually("from the store", &proxy, |reply| reply.status == 200 && is_from_store(reply));
-    // Two at least are counted there; a question that came too late for its answer may be, too.
-    assert!(remaining(&reply) <= 2);
+    // Two at least are counted there; a question whose answer came too late may be, too.
+    assert!(remaining(&reply) <= 998);
 }
 
 #[test]
