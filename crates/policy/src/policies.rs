@@ -41,6 +41,10 @@ pub(crate) struct Rule {
 
 /// What a request is to be charged.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it lives on the stack while one request is decided; a box would allocate"
+)]
 pub enum Charging<'a> {
     /// These limits, all or none.
     Charged(Charges<'a>),
