@@ -19,7 +19,7 @@ const MAY_USE: &[Row] = &[
         &["tidegate-core"],
         Others::Only(&["futures-util", "redis", "rustls", "rustls-native-certs", "sha2", "tokio", "tokio-rustls"]),
     ),
-    Row("tidegate-policy", &["tidegate-core"], Others::Only(&["ipnet", "sha2"])),
+    Row("tidegate-policy", &["tidegate-core"], Others::Only(&["ipnet", "saphyr-parser", "sha2", "toml"])),
     Row(
         "tidegate",
         &["tidegate-core", "tidegate-memory", "tidegate-redis", "tidegate-policy"],

@@ -64,6 +64,18 @@ impl Grouping {
         if bits > 128 { Err(GroupingError { bits_max: 128 }) } else { Ok(Self { v6_bits: bits, ..self }) }
     }
 
+    /// How many bits of IPv4 addresses count.
+    #[must_use]
+    pub const fn v4_bits(&self) -> u8 {
+        self.v4_bits
+    }
+
+    /// How many bits of IPv6 addresses count.
+    #[must_use]
+    pub const fn v6_bits(&self) -> u8 {
+        self.v6_bits
+    }
+
     /// The first address of the client's network, which stands for all of it.
     #[must_use]
     pub fn network(&self, client: Client) -> Client {

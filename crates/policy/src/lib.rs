@@ -63,6 +63,8 @@ mod cost_rule;
 mod exempt;
 mod exemptions;
 mod explain;
+#[cfg(feature = "file")]
+pub mod file;
 mod forwarded;
 mod host_pattern;
 mod index;

@@ -127,6 +127,15 @@ pub struct Penalty {
     pub hold: Duration,
 }
 
+impl Penalty {
+    /// The time for which a key is held back, as it is written: `15min`, `1h`.
+    #[must_use]
+    pub fn hold_text(&self) -> String {
+        let text = tidegate_core::PeriodText(self.hold).to_string();
+        if text.starts_with(|c: char| c.is_ascii_digit()) { text } else { format!("1{text}") }
+    }
+}
+
 /// What earns a penalty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Offence {

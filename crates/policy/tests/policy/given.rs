@@ -118,6 +118,11 @@ impl Gate {
         Self { policies: Policies::new(address, policies).unwrap(), buckets: HashMap::new() }
     }
 
+    /// Other policies over the same buckets.
+    pub(crate) fn reload(&mut self, policies: Vec<Policy>) {
+        self.policies = Policies::new(self.policies.client().clone(), policies).unwrap();
+    }
+
     /// How many buckets there are.
     pub(crate) fn buckets(&self) -> usize {
         self.buckets.len()

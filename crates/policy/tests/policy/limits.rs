@@ -1,7 +1,9 @@
 //! Which limits are charged.
 
 use tidegate_core::{AtBound, Cost, Handling, LimitId, Mode, Quota};
-use tidegate_policy::{Charges, Charging, ClientAddress, KeyText, Keys, OnMissing, Policies, Policy, PolicyError};
+use tidegate_policy::{
+    Charges, Charging, ClientAddress, CostRule, KeyText, Keys, Match, OnMissing, Policies, Policy, PolicyError,
+};
 
 use crate::given::{Gate, Given, policy, trusting};
 
@@ -198,6 +200,27 @@ fn keys_that_callers_make_up_earn_a_warning() {
            new value gets a full bucket; put a limit by client beside it",
         ],
     );
+}
+
+#[test]
+fn a_limit_by_client_holds_only_what_it_is_about() {
+    let about = |path: &str| Match { paths: vec![path.parse().unwrap()], ..Match::default() };
+    let keyed = || policy("header:k", &["5/s"]).with_match(about("/a"));
+    let held_by = |path: &str| named("c", "client", &["5/s"], Mode::Enforce).with_match(about(path));
+    let warned = |policies: Vec<Policy>| Policies::new(trusting(""), policies).unwrap().warnings().len();
+    assert_eq!(warned(vec![keyed(), held_by("/b")]), 1);
+    assert_eq!(warned(vec![keyed(), held_by("/a")]), 0);
+    assert_eq!(warned(vec![keyed(), named("c", "client", &["5/s"], Mode::Enforce)]), 0);
+}
+
+#[test]
+fn a_cost_that_nobody_may_say_earns_a_warning() {
+    let cost = CostRule::Header { name: "x-cost".parse().unwrap(), otherwise: Cost::ONE };
+    let costly = || policy("client", &["5/s"]).with_cost(cost.clone());
+    let warning = "policy `p` takes the cost from x-cost, but nobody is trusted, so that field is never read; name the \
+                   network of the layer that sets it as trusted";
+    check_warnings(trusting(""), vec![costly()], &[warning]);
+    check_warnings(trusting("10.0.0.0/8"), vec![costly()], &[]);
 }
 
 #[test]

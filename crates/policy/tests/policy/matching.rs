@@ -217,6 +217,17 @@ fn a_key_has_limits_of_its_own() {
 }
 
 #[test]
+fn br_074_a_key_that_is_given_more_keeps_what_it_owes() {
+    let plain = || Policy::new("p", "client".parse().unwrap()).with_limits([limit("5/h")], Default::default());
+    let mut gate = Gate::new(trusting(""), vec![plain()]);
+    assert_eq!(gate.passing((0..6).map(|_| Given::from(PEER))), 5);
+    gate.reload(vec![plain().with_override(special(&[PEER], &[("limit-1", "50/h")], None))]);
+    let (verdict, decisions) = gate.decide(&Given::from(PEER), 60_000);
+    assert!(verdict.allowed);
+    assert_eq!(decisions[0].remaining(), 44);
+}
+
+#[test]
 fn secrets_are_singled_out_too() {
     let keyed = Policy::new("p", "cookie:session,claim:plan".parse().unwrap())
         .with_limits([limit("1/s")], Default::default())
