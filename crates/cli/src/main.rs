@@ -6,9 +6,12 @@
 
 #![forbid(unsafe_code)]
 
+mod check;
 mod explain;
 mod flags;
+mod policy_flags;
 mod proxy;
+mod sample;
 mod say;
 mod signals;
 mod store;
@@ -39,6 +42,7 @@ Try it: `tidegate proxy --limit 3/min`, then `curl -i http://127.0.0.1:8080/` fo
 enum Command {
     Proxy(Box<proxy::Proxy>),
     Explain(explain::Explain),
+    Check(Box<check::Check>),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -65,6 +69,7 @@ impl Command {
         match self {
             Self::Proxy(proxy) => proxy.run(),
             Self::Explain(explain) => explain.run(),
+            Self::Check(check) => check.run(),
             Self::Completions { shell } => completions(shell),
             Self::Man => manual(),
         }

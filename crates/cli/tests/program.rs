@@ -44,7 +44,7 @@ fn check_refused(arguments: &[&str], message: &str) {
 fn help_is_what_it_was() {
     check_snapshot("help.txt", &answer(&["--help"]));
     assert_eq!(answer(&["-h"]), answer(&["help"]));
-    for name in ["proxy", "explain", "completions", "man"] {
+    for name in ["proxy", "explain", "check", "completions", "man"] {
         check_snapshot(&format!("help-{name}.txt"), &answer(&[name, "--help"]));
         assert_eq!(answer(&[name, "--help"]), answer(&["help", name]));
     }
@@ -98,7 +98,10 @@ fn a_wrong_flag_is_refused_with_what_was_likely_meant() {
         (["--limit", ""], "the limit is empty; write one such as `60/min`, `0/min` to block, or `unlimited`"),
         (["--key", "header:"], "`header:`: the name is empty"),
         (["--key", "header"], "write `header:NAME`"),
-        (["--key", "foo"], "`foo` is no part of a key; expected `client`, `header:NAME`, `cookie:NAME`"),
+        (
+            ["--key", "foo"],
+            "expected `client`, `header:NAME`, `cookie:NAME`, `segment:NUMBER`, `claim:NAME` or `global`",
+        ),
         (["--key", "x-api-key"], "did you mean `header:x-api-key`?"),
         (["--trust", "10.0.0.1/8"], "did you mean `10.0.0.0/8`, or the address `10.0.0.1`?"),
         (["--trust", "10.0.0.0"], "did you mean `10.0.0.0/8`"),
