@@ -49,7 +49,8 @@ impl ConfigError {
     pub(crate) fn new(name: &str, text: &str, mut faults: Vec<Fault>) -> Self {
         faults.sort_by_key(|fault| (fault.span.start, fault.span.end));
         faults.dedup();
-        let faults = faults.into_iter().map(|fault| ConfigFault::new(text, fault)).collect();
+        let starts: Vec<_> = [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        let faults = faults.into_iter().map(|fault| ConfigFault::new(text, &starts, fault)).collect();
         Self { name: name.to_owned(), faults }
     }
 
@@ -61,20 +62,17 @@ impl ConfigError {
 }
 
 impl ConfigFault {
-    fn new(text: &str, fault: Fault) -> Self {
+    /// `starts` are the places where lines begin.
+    fn new(text: &str, starts: &[usize], fault: Fault) -> Self {
         let start = text.floor_char_boundary(fault.span.start.min(text.len()));
-        let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line = starts.partition_point(|line_start| *line_start <= start);
+        let line_start = starts[line - 1];
         let whole = text[line_start..].lines().next().unwrap_or_default();
         let column = text[line_start..start].chars().count() + 1;
         let end = text.ceil_char_boundary(fault.span.end.clamp(start, text.len()));
         let meant = text[start..end].lines().next().unwrap_or_default().chars().count().max(1);
         let is_shown = whole.chars().count() <= LINE_MAX && !whole.trim().is_empty();
-        Self {
-            line: text[..start].matches('\n').count() + 1,
-            column,
-            message: fault.message,
-            shown: is_shown.then(|| (whole.to_owned(), meant)),
-        }
+        Self { line, column, message: fault.message, shown: is_shown.then(|| (whole.to_owned(), meant)) }
     }
 }
 
