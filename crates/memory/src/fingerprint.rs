@@ -5,6 +5,7 @@
 //! 2^-64; among a million live keys, a newcomer meets one of them with a chance of 2^-44, and any two of them are
 //! one with a chance of 2^-25.
 
+use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 use foldhash::SharedSeed;
@@ -18,8 +19,9 @@ pub struct Fingerprint(u64);
 impl Fingerprint {
     pub(crate) const NONE: Self = Self(1);
 
-    /// Never zero, which marks an empty slot.
-    pub(crate) fn as_u64(self) -> u64 {
+    /// As a number, which is never zero.
+    #[must_use]
+    pub fn as_u64(self) -> u64 {
         self.0
     }
 
@@ -37,14 +39,16 @@ pub(crate) fn home_of(fingerprint: u64, range: usize) -> usize {
     ((u128::from(fingerprint) * range as u128) >> 64) as usize
 }
 
-/// The hash function of one table.
-pub(crate) struct Fingerprints {
+/// The hash function of one table, or of whatever else is kept by limit and key.
+pub struct Fingerprints {
     seed: u64,
     shared: SharedSeed,
 }
 
 impl Fingerprints {
-    pub(crate) fn random() -> Self {
+    /// A function that nobody knows: its seed is drawn.
+    #[must_use]
+    pub fn random() -> Self {
         // The standard library seeds these from the operating system.
         let drawn = || RandomState::new().build_hasher().finish();
         Self { seed: drawn(), shared: SharedSeed::from_u64(drawn()) }
@@ -54,10 +58,19 @@ impl Fingerprints {
         Self { seed, shared: SharedSeed::from_u64(!seed) }
     }
 
+    /// The fingerprint of a key of a limit.
+    #[must_use]
     #[inline]
-    pub(crate) fn of<K: Hash + ?Sized>(&self, limit: LimitId, key: &K) -> Fingerprint {
+    pub fn of<K: Hash + ?Sized>(&self, limit: LimitId, key: &K) -> Fingerprint {
         let mut hasher = FoldHasher::with_seed(self.seed ^ limit.as_u64(), &self.shared);
         key.hash(&mut hasher);
         Fingerprint(hasher.finish().max(1))
+    }
+}
+
+impl fmt::Debug for Fingerprints {
+    /// The seed is nobody's business.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fingerprints").finish_non_exhaustive()
     }
 }

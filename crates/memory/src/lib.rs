@@ -31,7 +31,7 @@ mod table;
 mod watermarks;
 
 pub use bucket::Bucket;
-pub use fingerprint::Fingerprint;
+pub use fingerprint::{Fingerprint, Fingerprints};
 pub use pools::POOLS_MAX;
 pub use quota_cell::QuotaCell;
 pub use quotas::{KnownQuota, QUOTAS_MAX, TooManyQuotas};

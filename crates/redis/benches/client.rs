@@ -4,19 +4,25 @@
 //! cargo bench -p tidegate-redis --bench client
 //! ```
 //!
-//! The peer for throughput is redis-benchmark, sixteen deep on fifty connections, with the very script and terms that a
-//! store sends (recorded on their way). The peer at low load is a bare GET on the redis crate's connection. Both sides
-//! take turns on one server.
+//! The peer for throughput does nothing but send: sixteen deep on fifty connections, as redis-benchmark does, the very
+//! calls that a store sends (recorded on their way; redis-benchmark itself cannot send the zero bytes in them). The peer
+//! at low load is a bare GET on the redis crate's connection. Both sides take turns on one server.
 
+#[path = "script/calls.rs"]
+#[allow(dead_code, reason = "a part is used")]
+mod calls;
+#[path = "script/drive.rs"]
+#[allow(dead_code, reason = "a part is used")]
+mod drive;
 #[path = "script/record.rs"]
 #[allow(dead_code, reason = "a part is used")]
 mod record;
+#[path = "script/reply.rs"]
+mod reply;
 #[path = "../src/tests/server.rs"]
 #[allow(dead_code, reason = "a part is used")]
 mod server;
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
@@ -25,7 +31,8 @@ use tidegate_core::{Charge, Decision, Limit, LimitId, Store as _};
 use tidegate_redis::{RedisOptions, RedisStore};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::record::Recorder;
+use crate::calls::contestants;
+use crate::drive::Driver;
 use crate::server::{Kind, Server};
 
 const ROUNDS: usize = 7;
@@ -42,17 +49,18 @@ fn main() {
 }
 
 fn throughput(server: &Server, runtime: &Runtime) {
-    let terms = recorded_terms(server, runtime);
+    let sent = contestants(server).into_iter().find(|one| one.name == "ours, one limit").expect("it takes part");
+    let driver = Driver::new(server);
     let store = runtime.block_on(async { store(&server.url()) });
     let mut ratios = Vec::new();
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         ours.push(runtime.block_on(decisions_per_s(&store)));
-        theirs.push(benchmark_per_s(server, &terms));
+        theirs.push(driver.calls(&sent, TURN) as f64 / TURN.as_secs_f64());
         ratios.push(ours[ours.len() - 1] / theirs[theirs.len() - 1]);
     }
     println!(
-        "{TASKS} tasks over one connection: {:.0} decisions a second; redis-benchmark -P 16 -c 50: {:.0}; ratio {:.2}",
+        "{TASKS} tasks over one connection: {:.0} decisions a second; the same calls, sixteen deep on fifty: {:.0}; ratio {:.2}",
         median(ours),
         median(theirs),
         median(ratios)
@@ -82,32 +90,6 @@ fn store(url: &str) -> RedisStore {
     let mut options = RedisOptions::default();
     options.deadline = Duration::from_secs(5);
     RedisStore::new(url, options).expect("a store")
-}
-
-/// The digest, key and terms of one decision, as a store sends them.
-fn recorded_terms(server: &Server, runtime: &Runtime) -> Vec<Vec<u8>> {
-    let recorder = Recorder::before(server.port());
-    runtime.block_on(async { decide(&store(&recorder.url()), 7).await });
-    let call = recorder.scripts().pop().expect("one call");
-    record::arguments(&call.bytes)
-}
-
-fn benchmark_per_s(server: &Server, arguments: &[Vec<u8>]) -> f64 {
-    let text = |i: usize| String::from_utf8(arguments[i].clone()).expect("text");
-    let port = server.port().to_string();
-    let mut benchmark = Command::new("redis-benchmark")
-        .args(["-p", &port, "-q", "--csv", "-n", "100000", "-c", "50", "-P", "16", "-x"])
-        .args([&text(0), &text(1), &text(2), &text(3)])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("redis-benchmark is installed");
-    benchmark.stdin.take().expect("piped").write_all(&arguments[4]).expect("it reads");
-    let out = benchmark.wait_with_output().expect("it ends").stdout;
-    let line = String::from_utf8_lossy(&out).lines().last().expect("a figure").to_owned();
-    let figure = line.split("\",\"").nth(1).expect("requests per second");
-    figure.trim_matches('"').parse().expect("a number")
 }
 
 async fn decisions_per_s(store: &RedisStore) -> f64 {

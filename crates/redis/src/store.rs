@@ -143,6 +143,12 @@ impl RedisStore {
         Self { deadline: self.route.common().dialer.patience, ..self.clone() }
     }
 
+    /// The longest that a decision waits.
+    #[must_use]
+    pub fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
     /// Asks, at most for the deadline. Nothing is ever asked twice.
     pub(crate) async fn ask(&self, request: Request) -> Result<Seen, StoreError> {
         self.route.ask(&Arc::new(request), self.deadline).await

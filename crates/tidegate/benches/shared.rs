@@ -23,6 +23,8 @@ use tokio::runtime::{Builder, Runtime};
 
 const KEYS: usize = 1_000;
 const TURN: Duration = Duration::from_secs(3);
+/// Where the deadline is not what is measured.
+const PATIENT: Duration = Duration::from_secs(1);
 
 fn main() {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
@@ -36,7 +38,7 @@ fn main() {
 /// `1/s burst 5` on a thousand keys, asked as fast as it goes.
 fn denied_flood(runtime: &Runtime) {
     let server = Server::start();
-    let shared = shared(runtime, &server);
+    let shared = shared(runtime, &server, PATIENT);
     let flood = Knock::new(&shared, "1/s burst 5", Handling::default());
     flood.for_a_while(runtime, Duration::from_secs(1));
     let before = server.calls();
@@ -48,7 +50,7 @@ fn denied_flood(runtime: &Runtime) {
 /// A thousand hot keys, leased and exact.
 fn leased(runtime: &Runtime) {
     let server = Server::start();
-    let shared = shared(runtime, &server);
+    let shared = shared(runtime, &server, PATIENT);
     let most = NonZeroU32::new(200_000).expect("not zero");
     let handling = Handling::default().with_sharing(Sharing::Leased { most });
     let leased = Knock::new(&shared, "1000000/s burst 1000000", handling);
@@ -86,7 +88,7 @@ fn exact_millions_per_s(runtime: &Runtime, shared: &Shared) -> f64 {
 /// The server is frozen: what does a decision cost a second later?
 fn without_store(runtime: &Runtime, mode: FailureMode) {
     let server = Server::start();
-    let shared = shared(runtime, &server);
+    let shared = shared(runtime, &server, RedisOptions::default().deadline);
     let knock = Knock::new(&shared, "100/s", Handling::default().with_on_failure(mode));
     knock.for_a_while(runtime, Duration::from_millis(100));
     server.freeze();
@@ -165,10 +167,11 @@ async fn ask(shared: &Shared, charge: Charge<'_>) -> Verdict {
     shared.decide(&[charge], &mut decisions).await.expect("it decides")
 }
 
-fn shared(runtime: &Runtime, server: &Server) -> Shared {
+fn shared(runtime: &Runtime, server: &Server, deadline: Duration) -> Shared {
     let _guard = runtime.enter();
-    let store =
-        RedisStore::new(&format!("redis://127.0.0.1:{}", server.port), RedisOptions::default()).expect("a store");
+    let mut options = RedisOptions::default();
+    options.deadline = deadline;
+    let store = RedisStore::new(&format!("redis://127.0.0.1:{}", server.port), options).expect("a store");
     Shared::new(store, SharedOptions::default())
 }
 

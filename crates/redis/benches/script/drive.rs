@@ -28,11 +28,16 @@ impl<'a> Driver<'a> {
     /// Microseconds of the server's processor time for each decision.
     pub(crate) fn turn(&self, contestant: &Contestant, turn: Duration) -> f64 {
         let before = self.processor_us();
+        let calls = self.calls(contestant, turn);
+        (self.processor_us() - before) / (calls as f64 * contestant.decisions_per_call)
+    }
+
+    /// The calls that were answered.
+    pub(crate) fn calls(&self, contestant: &Contestant, turn: Duration) -> u64 {
         let until = Instant::now() + turn;
         let drive = |i| drive(self.server.port(), contestant, i * 37, until);
         let driving = futures_util::future::join_all((0..CONNECTIONS).map(drive));
-        let calls: u64 = self.runtime.block_on(driving).into_iter().sum();
-        (self.processor_us() - before) / (calls as f64 * contestant.decisions_per_call)
+        self.runtime.block_on(driving).into_iter().sum()
     }
 
     fn processor_us(&self) -> f64 {

@@ -51,13 +51,6 @@ impl Recorder {
     }
 }
 
-/// The arguments of a command.
-#[allow(dead_code, reason = "one of the benchmarks uses it")]
-pub(crate) fn arguments(call: &[u8]) -> Vec<Vec<u8>> {
-    let (arguments, _) = command(call).expect("a whole command");
-    arguments.into_iter().map(<[u8]>::to_vec).collect()
-}
-
 fn pass(mut client: TcpStream, port: u16, sent: &Arc<Mutex<Vec<u8>>>) {
     let mut server = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
     let (mut answers, mut to_client) = (server.try_clone().expect("a socket"), client.try_clone().expect("a socket"));

@@ -7,12 +7,12 @@
 //! The memory is fixed: [`DENIALS_MAX`] denials, in sets of a few. A new one takes the place of the one in its set
 //! that ends first.
 
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tidegate_core::{CHARGES_MAX, Charge, Cost, Decision, LimitId, Mode, Quota, Source, Time, Verdict, total_cost};
+use tidegate_core::{Charge, Cost, Decision, LimitId, Mode, Quota, Source, Time, Verdict, total_cost};
+use tidegate_memory::Fingerprints;
 
 use super::elsewhere;
 use super::seen::{Answered, Asking, Seen};
@@ -26,7 +26,7 @@ const WAYS: usize = 4;
 
 pub(super) struct Denials {
     sets: Box<[Mutex<[Option<Denial>; WAYS]>]>,
-    hash: RandomState,
+    fingerprints: Fingerprints,
     /// How often something was forgotten: an answer that was on its way meanwhile is not remembered.
     forgotten: AtomicU64,
 }
@@ -42,7 +42,7 @@ struct Denial {
 impl Denials {
     pub(super) fn new() -> Self {
         let sets = (0..DENIALS_MAX / WAYS).map(|_| Mutex::new([None; WAYS])).collect();
-        Self { sets, hash: RandomState::new(), forgotten: AtomicU64::new(0) }
+        Self { sets, fingerprints: Fingerprints::random(), forgotten: AtomicU64::new(0) }
     }
 
     /// To be called before the store is asked.
@@ -52,15 +52,17 @@ impl Denials {
 
     /// Denies what the store would surely still deny; `None` if it must be asked.
     pub(super) fn verdict_at(&self, charges: &[Charge<'_>], decisions: &mut [Decision], now: Time) -> Option<Verdict> {
-        let mut denials = [None; CHARGES_MAX];
-        for (i, charge) in charges.iter().enumerate().filter(|(_, charge)| charge.mode == Mode::Enforce) {
-            denials[i] = self.denial_at(charge, total_cost(charges, i), now);
+        let mut is_denied = false;
+        for (i, charge) in charges.iter().enumerate() {
+            let denial = match charge.mode {
+                Mode::Enforce => self.denial_at(charge, total_cost(charges, i), now),
+                Mode::Shadow => None,
+            };
+            is_denied |= denial.is_some();
+            decisions[i] = denial.unwrap_or_else(|| Decision::unmade(&charge.quota));
         }
-        if denials.iter().all(Option::is_none) {
+        if !is_denied {
             return None;
-        }
-        for ((decision, denial), charge) in decisions.iter_mut().zip(denials).zip(charges) {
-            *decision = denial.unwrap_or_else(|| Decision::unmade(&charge.quota));
         }
         Some(elsewhere(charges, decisions, Source::DeniedCache))
     }
@@ -103,7 +105,7 @@ impl Denials {
     }
 
     fn fingerprint(&self, limit: LimitId, key: &[u8]) -> u64 {
-        self.hash.hash_one((limit, key))
+        self.fingerprints.of(limit, key).as_u64()
     }
 
     fn set(&self, fingerprint: u64) -> MutexGuard<'_, [Option<Denial>; WAYS]> {

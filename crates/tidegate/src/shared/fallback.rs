@@ -46,7 +46,13 @@ impl Fallback {
 
     /// Decides those that go on alone, all or nothing.
     fn decide_alone(&self, charges: &[Charge<'_>], decisions: &mut [Decision], now: Time) -> Result<(), TooManyQuotas> {
-        let Some(first) = charges.first() else { return Ok(()) };
+        let goes_alone = |charge: &Charge<'_>| matches!(charge.handling.on_failure, FailureMode::Local(_));
+        let Some(first) = charges.iter().find(|charge| goes_alone(charge)) else { return Ok(()) };
+        if let ([charge], FailureMode::Local(fraction)) = (charges, first.handling.on_failure) {
+            // Nearly every request makes one charge.
+            let alone = Charge { quota: fraction.of(&charge.quota), ..*charge };
+            return self.table.decide_at(&[alone], decisions, now).map(|_| ());
+        }
         let (mut alone, mut places, mut count) = ([*first; CHARGES_MAX], [0; CHARGES_MAX], 0);
         for (place, charge) in charges.iter().enumerate() {
             if let FailureMode::Local(fraction) = charge.handling.on_failure {

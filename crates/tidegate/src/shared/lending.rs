@@ -37,7 +37,11 @@ impl<C: Clock> Inner<C> {
                     self.give_back(Unneeded { limit, key: key.into(), quota, tokens }).await;
                 }
             }
-            Ok(_) | Err(_) => self.leases.not_filled(&charge),
+            Ok(Ahead { decision, .. }) => {
+                self.denials.remember(&charge, &decision, &asking.answered_at(self.clock.now()));
+                self.leases.not_filled(&charge);
+            }
+            Err(_) => self.leases.not_filled(&charge),
         }
     }
 

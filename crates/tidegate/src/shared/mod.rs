@@ -31,6 +31,7 @@ use tidegate_core::{
 use tidegate_memory::TableOptions;
 use tidegate_redis::{OutOfRange, RedisStore, StoreError};
 use tokio::runtime::Handle;
+use tokio::time::timeout;
 
 use crate::shared::denied::Denials;
 use crate::shared::fallback::Fallback;
@@ -191,13 +192,43 @@ impl<C: Clock> Inner<C> {
         Some(spent.verdict)
     }
 
+    /// Waits for what is not known here.
+    async fn wait(
+        self: &Arc<Self>,
+        charges: &[Charge<'_>],
+        decisions: &mut [Decision],
+    ) -> Result<Verdict, SharedError> {
+        if !are_leased(charges) {
+            return self.ask(charges, decisions).await;
+        }
+        // A batch and then perhaps an exact decision: both within the one deadline.
+        match timeout(self.redis.deadline(), self.wait_for_leases(charges, decisions)).await {
+            Ok(answer) => answer,
+            Err(_) => Ok(self.fallback.decide_at(charges, decisions, self.clock.now())?),
+        }
+    }
+
+    /// Takes the next batches, or waits for those that are on their way, and is decided by them; exactly, if they do not
+    /// suffice. So a spike on one key is one call to the store, not one for each request.
+    async fn wait_for_leases(
+        self: &Arc<Self>,
+        charges: &[Charge<'_>],
+        decisions: &mut [Decision],
+    ) -> Result<Verdict, SharedError> {
+        for charge in charges {
+            self.refill(charge);
+            self.leases.until_refilled(charge).await;
+        }
+        match self.decide_now(charges, decisions) {
+            Some(known) => known,
+            None => self.ask(charges, decisions).await,
+        }
+    }
+
     /// Asks the store, and does what follows from its answer; without one, what the limits declared.
     async fn ask(self: &Arc<Self>, charges: &[Charge<'_>], decisions: &mut [Decision]) -> Result<Verdict, SharedError> {
         let asking = self.denials.asking_at(self.clock.now());
         let answer = self.redis.decide(charges, decisions).await;
-        if answer.as_ref().is_ok_and(|verdict| verdict.allowed) && are_leased(charges) {
-            charges.iter().for_each(|charge| self.refill(charge));
-        }
         self.follow(answer, asking, charges, decisions)
     }
 
@@ -255,7 +286,7 @@ impl<C: Clock> Store for Shared<C> {
     async fn decide(&self, charges: &[Charge<'_>], decisions: &mut [Decision]) -> Result<Verdict, SharedError> {
         match self.inner.decide_now(charges, decisions) {
             Some(known) => known,
-            None => self.inner.ask(charges, decisions).await,
+            None => self.inner.wait(charges, decisions).await,
         }
     }
 
