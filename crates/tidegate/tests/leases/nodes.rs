@@ -3,12 +3,17 @@
 use std::io::Read as _;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tidegate::{Limit, Quota};
 
 /// A node, ended when dropped.
-pub(crate) struct Node(Child);
+pub(crate) struct Node {
+    child: Child,
+    /// Reads all the time: a node that nobody reads from would stand still once the pipe is full.
+    output: Option<JoinHandle<String>>,
+}
 
 /// A request that passed.
 #[derive(Clone, Copy, Debug)]
@@ -26,17 +31,23 @@ impl Node {
         let numbers = [most, tasks, seconds].map(|number| number.to_string());
         let mut node = Command::new(program);
         node.args([&server.url(), limit]).args(numbers).stdout(Stdio::piped());
-        Self(node.spawn().unwrap())
+        let mut child = node.spawn().unwrap();
+        let mut from = child.stdout.take().unwrap();
+        let output = thread::spawn(move || {
+            let mut output = String::new();
+            from.read_to_string(&mut output).unwrap();
+            output
+        });
+        Self { child, output: Some(output) }
     }
 
     pub(crate) fn kill(&mut self) {
-        self.0.kill().unwrap();
+        self.child.kill().unwrap();
     }
 
     /// When it began, and what it passed, once it has ended.
     fn ended(mut self) -> (u64, Vec<Passed>) {
-        let mut output = String::new();
-        self.0.stdout.take().unwrap().read_to_string(&mut output).unwrap();
+        let output = self.output.take().unwrap().join().unwrap();
         // The last line of one that was killed may be cut off.
         let (whole, _) = output.rsplit_once('\n').expect("it said when it began");
         let began = whole.lines().find_map(|line| line.strip_prefix("began ")).unwrap();
@@ -79,8 +90,8 @@ impl Run {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
