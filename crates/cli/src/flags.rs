@@ -16,6 +16,11 @@ impl Wrong {
     pub(crate) fn new(what: impl fmt::Display) -> Self {
         Self(what.to_string())
     }
+
+    /// All of these at once.
+    pub(crate) fn all(wrong: impl Iterator<Item = Self>) -> Self {
+        Self(wrong.map(|wrong| wrong.0).collect::<Vec<_>>().join("\n"))
+    }
 }
 
 impl fmt::Display for Wrong {

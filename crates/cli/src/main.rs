@@ -6,13 +6,19 @@
 
 #![forbid(unsafe_code)]
 
+mod announce;
 mod check;
+mod config_file;
 mod explain;
+mod file_watch;
 mod flags;
 mod policy_flags;
 mod proxy;
+mod proxy_flags;
+mod reload;
 mod sample;
 mod say;
+mod screen;
 mod signals;
 mod store;
 

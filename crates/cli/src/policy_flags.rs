@@ -1,17 +1,17 @@
 //! Policies from flags: one, named `default`, whose limits are called `limit-1`, `limit-2`, in their order; or from a
 //! configuration file, which can say the same and more.
 
-use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use tidegate::policy::file::{self, Config, Format};
+use tidegate::policy::file::Config;
 use tidegate::policy::{
     AddressField, ClientAddress, KeyParts, KeyPartsError, NameError, Policies, Policy, Trust, TrustError,
 };
 use tidegate::{Algorithm, AtBound, Handling, Limit, Mode};
 
+use crate::config_file::ConfigFile;
 use crate::flags::{self, Wrong};
 
 /// The policy that the flags describe.
@@ -21,10 +21,11 @@ const POLICY: &str = "default";
 #[derive(Args, Debug)]
 pub(crate) struct PolicyFlags {
     /// The configuration file: TOML, or YAML or JSON by its extension. It stands in place of the flags for limits.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["limits", "key", "algorithm", "shadow", "trust", "client_from", "at_bound"])]
-    pub(crate) config: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
 
-    /// A limit, such as '3/min', '60/min burst 10' or '10/15min'. Repeat it for several.
+    /// A limit, such as '3/min', '60/min burst 10' or '10/15min'. Repeat it for several: a request is charged to all of
+    /// them, or to none.
     #[arg(
         long = "limit",
         value_name = "LIMIT",
@@ -34,62 +35,101 @@ pub(crate) struct PolicyFlags {
     )]
     limits: Vec<Limit>,
 
-    /// Whose requests are counted together: client, header:NAME, cookie:NAME, segment:NUMBER, global, or several of
-    /// these with commas between them.
-    #[arg(long, value_name = "PARTS", default_value = "client", value_parser = key)]
-    key: KeyParts,
+    /// Whose requests are counted together: client (its address), header:NAME, cookie:NAME, segment:NUMBER, global, or
+    /// several of these with commas between them. [default: client]
+    #[arg(long, value_name = "PARTS", value_parser = key)]
+    key: Option<KeyParts>,
 
-    /// How the limits are enforced.
-    #[arg(long, value_name = "ALGORITHM", default_value_t, value_parser = flags::algorithm())]
-    algorithm: Algorithm,
+    /// How the limits are enforced. [default: token-bucket]
+    #[arg(long, value_name = "ALGORITHM", value_parser = flags::algorithm())]
+    algorithm: Option<Algorithm>,
 
     /// Evaluate and count the limits, but deny nothing.
     #[arg(long)]
     shadow: bool,
 
-    /// Networks of your own proxies, whose word on the client's address is believed.
+    /// Networks of your own proxies, whose word on the client's address is believed: 10.0.0.0/8, an address, private,
+    /// loopback. Repeat it, or put commas between.
     #[arg(long, value_name = "CIDR", value_parser = trust)]
     trust: Vec<Trust>,
 
-    /// The field in which those proxies name the client.
-    #[arg(long, value_name = "FIELD", default_value = "x-forwarded-for", value_parser = address_field)]
-    client_from: AddressField,
+    /// The field in which those proxies name the client. [default: x-forwarded-for]
+    #[arg(long, value_name = "FIELD", value_parser = address_field)]
+    client_from: Option<AddressField>,
 
-    /// What happens to a new key when the room for keys is taken.
-    #[arg(long, value_name = "WHAT", default_value = "displace", value_parser = at_bound())]
-    at_bound: AtBound,
+    /// What happens to a new key when the room for keys is taken: displace the bucket nearest to full, deny the
+    /// newcomer, or let newcomers pool one bucket. [default: displace]
+    #[arg(long, value_name = "WHAT", value_parser = at_bound())]
+    at_bound: Option<AtBound>,
 }
 
 impl PolicyFlags {
+    /// The file, if one is named.
+    ///
+    /// # Errors
+    /// A flag says what belongs into it.
+    pub(crate) fn file(&self) -> Result<Option<ConfigFile>, Wrong> {
+        let Some(path) = &self.config else { return Ok(None) };
+        let file = ConfigFile::new(path);
+        let given = [
+            ("--limit", !self.limits.is_empty(), "`limits` in a policy"),
+            ("--key", self.key.is_some(), "`key` in a policy"),
+            ("--algorithm", self.algorithm.is_some(), "`algorithm` in a policy"),
+            ("--shadow", self.shadow, "`mode = \"shadow\"` in a policy"),
+            ("--trust", !self.trust.is_empty(), "`trust` below `[client]`"),
+            ("--client-from", self.client_from.is_some(), "`from` below `[client]`"),
+            ("--at-bound", self.at_bound.is_some(), "`at_bound` in a policy"),
+        ];
+        belong_into(&file, &given)?;
+        Ok(Some(file))
+    }
+
     /// What the file says, or the flags.
     ///
     /// # Errors
     /// The file cannot be read or is wrong, or the flags do not fit together.
     pub(crate) fn config(&self) -> Result<Config, Wrong> {
-        let Some(path) = &self.config else { return self.flags_alone() };
-        let name = path.display();
-        let contents = fs::read(path).map_err(|error| Wrong::new(format_args!("cannot read {name}: {error}")))?;
-        let contents = String::from_utf8(contents);
-        let contents = contents.map_err(|_| Wrong::new(format_args!("{name} is not a text in UTF-8")))?;
-        file::read(&name.to_string(), &contents, Format::of(path)).map_err(Wrong::new)
+        match self.file()? {
+            Some(file) => file.meaning(&file.contents()?),
+            None => Ok(Config { policies: self.policies(Handling::default())?, proxy: Vec::new() }),
+        }
     }
 
-    fn flags_alone(&self) -> Result<Config, Wrong> {
+    /// What the flags say, with this handling but for the memory bound.
+    ///
+    /// # Errors
+    /// They do not fit together.
+    pub(crate) fn policies(&self, handling: Handling) -> Result<Policies, Wrong> {
         let mode = if self.shadow { Mode::Shadow } else { Mode::Enforce };
         let client = ClientAddress {
             trust: self.trust.iter().cloned().collect(),
-            field: self.client_from.clone(),
+            field: self.client_from.clone().unwrap_or_default(),
             ..ClientAddress::default()
         };
+        let algorithm = self.algorithm.unwrap_or_default();
         let enforced = |limit: &Limit| {
-            flags::enforced_by(*limit, self.algorithm)
-                .map_err(|error| Wrong::new(format!("--limit '{limit}' --algorithm {}: {error}", self.algorithm)))
+            flags::enforced_by(*limit, algorithm)
+                .map_err(|error| Wrong::new(format!("--limit '{limit}' --algorithm {algorithm}: {error}")))
         };
         let limits = self.limits.iter().map(enforced).collect::<Result<Vec<_>, _>>()?;
-        let handling = Handling::default().with_at_bound(self.at_bound);
-        let policy = Policy::new(POLICY, self.key.clone()).with_limits(limits, mode).with_handling(handling);
-        let policies = Policies::new(client, vec![policy]).map_err(Wrong::new)?;
-        Ok(Config { policies, proxy: Vec::new() })
+        let handling = handling.with_at_bound(self.at_bound.unwrap_or_default());
+        let key = self.key.clone().unwrap_or_default();
+        let policy = Policy::new(POLICY, key).with_limits(limits, mode).with_handling(handling);
+        Policies::new(client, vec![policy]).map_err(Wrong::new)
+    }
+}
+
+/// Refuses flags beside a file that says the same: each with whether it is given, and what to write in the file.
+pub(crate) fn belong_into(file: &ConfigFile, flags: &[(&str, bool, &str)]) -> Result<(), Wrong> {
+    let given = flags.iter().filter(|(_, is_given, _)| *is_given);
+    let told: Vec<_> = given.map(|(flag, _, instead)| format!("{flag} as {instead}")).collect();
+    match told.is_empty() {
+        true => Ok(()),
+        false => Err(Wrong::new(format_args!(
+            "with --config, what is limited stands in the file alone; write into {}: {}",
+            file.name(),
+            told.join(", ")
+        ))),
     }
 }
 
@@ -105,6 +145,7 @@ fn address_field(text: &str) -> Result<AddressField, NameError> {
     text.parse()
 }
 
+/// The behaviours at the memory bound, by name.
 fn at_bound() -> impl TypedValueParser<Value = AtBound> {
     PossibleValuesParser::new(["displace", "deny", "pool"]).map(|name| match name.as_str() {
         "deny" => AtBound::Deny,

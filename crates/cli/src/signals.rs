@@ -1,6 +1,7 @@
-//! Being told to stop.
+//! Being told to stop, or to read the configuration anew.
 
 use std::io;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -29,6 +30,24 @@ pub(crate) fn drain_on_signal(drain: &Drain) -> anyhow::Result<()> {
     let listen = move || runtime.block_on(drain_then_exit(first, &drain));
     thread::Builder::new().name("tidegate-signals".to_owned()).spawn(listen).context("cannot listen for signals")?;
     Ok(())
+}
+
+/// Says so each time the program is told to read its configuration anew, by SIGHUP. Those that come while nobody listens
+/// are one.
+pub(crate) fn hang_ups() -> anyhow::Result<Receiver<()>> {
+    let (told, hang_ups) = sync_channel(1);
+    let runtime = runtime::Builder::new_current_thread().enable_io().build().context("cannot listen for SIGHUP")?;
+    let mut signals = runtime.block_on(async { signal(SignalKind::hangup()) }).context("cannot listen for SIGHUP")?;
+    let listen = move || {
+        runtime.block_on(async {
+            while signals.recv().await.is_some() {
+                // If one is waiting to be heard already, that is enough.
+                let _ = told.try_send(());
+            }
+        });
+    };
+    thread::Builder::new().name("tidegate-hang-ups".to_owned()).spawn(listen).context("cannot listen for SIGHUP")?;
+    Ok(hang_ups)
 }
 
 async fn drain_then_exit(mut first: StopSignals, drain: &Drain) {

@@ -68,7 +68,8 @@ pub(crate) struct SharedStore {
     url: Url,
     /// Who answered, or why nobody did.
     server: Result<ServerInfo, StoreError>,
-    on_failure: FailureMode,
+    /// What limits do while it is away, if they all do the same.
+    on_failure: Option<FailureMode>,
     /// Where its connections run.
     runtime: Handle,
 }
@@ -80,17 +81,22 @@ impl StoreFlags {
         Handling::default().with_on_failure(self.on_store_failure.unwrap_or_default()).with_sharing(sharing)
     }
 
-    /// The most tokens of a key that a process takes ahead, if it does.
-    pub(crate) fn leased(&self) -> Option<NonZeroU32> {
-        self.leased
+    /// Is there a store outside of this process?
+    pub(crate) fn is_given(&self) -> bool {
+        self.store.is_some()
     }
 
-    /// Refuses flags that mean nothing, and limits that the store cannot keep exactly.
-    pub(crate) fn check(&self, policies: &Policies) -> Result<(), Wrong> {
-        match &self.store {
-            Some(_) => policies.as_slice().iter().try_for_each(check_quotas),
-            None => self.check_without_store(),
-        }
+    /// The flags that a configuration file says in its own way: whether they are given, and what to write there.
+    pub(crate) fn belonging(&self) -> [(&'static str, bool, &'static str); 2] {
+        [
+            ("--on-store-failure", self.on_store_failure.is_some(), "`on_store_failure` in a policy"),
+            ("--leased", self.leased.is_some(), "`sharing = \"leased:TOKENS\"` in a policy"),
+        ]
+    }
+
+    /// Refuses flags that mean nothing.
+    pub(crate) fn check(&self) -> Result<(), Wrong> {
+        if self.is_given() { Ok(()) } else { self.check_without_store() }
     }
 
     fn check_without_store(&self) -> Result<(), Wrong> {
@@ -110,7 +116,7 @@ impl StoreFlags {
 
     /// The store, if there is one. Its connections run on a thread of their own; a server that is not there yet may
     /// come later.
-    pub(crate) fn open(&self, fallback: TableOptions) -> anyhow::Result<Option<SharedStore>> {
+    pub(crate) fn open(&self, fallback: TableOptions, policies: &Policies) -> anyhow::Result<Option<SharedStore>> {
         let Some(url) = self.store.clone() else { return Ok(None) };
         let mut options = RedisOptions::default();
         options.deadline = self.store_deadline.unwrap_or(options.deadline);
@@ -127,7 +133,7 @@ impl StoreFlags {
         // It ends with the program.
         let work = move || runtime.block_on(tell_complaints(redis));
         thread::Builder::new().name("store".to_owned()).spawn(work).context("no thread for the store")?;
-        let on_failure = self.on_store_failure.unwrap_or_default();
+        let on_failure = common_mode(policies);
         Ok(Some(SharedStore { store, url, server, on_failure, runtime: handle }))
     }
 }
@@ -169,23 +175,20 @@ impl fmt::Display for SharedStore {
 }
 
 /// What happens while the store does not answer.
-fn while_away(mode: FailureMode) -> String {
+fn while_away(mode: Option<FailureMode>) -> String {
     match mode {
-        FailureMode::Allow => "everything passes (allow)".to_owned(),
-        FailureMode::Deny => "everything is denied with 503 (deny)".to_owned(),
-        FailureMode::Local(_) => format!("each process counts by itself ({mode})"),
+        None => "each limit does what its `on_store_failure` says".to_owned(),
+        Some(FailureMode::Allow) => "everything passes (allow)".to_owned(),
+        Some(FailureMode::Deny) => "everything is denied with 503 (deny)".to_owned(),
+        Some(mode @ FailureMode::Local(_)) => format!("each process counts by itself ({mode})"),
     }
 }
 
-fn check_quotas(policy: &Policy) -> Result<(), Wrong> {
-    for named in policy.limits() {
-        let Limit::Quota(quota) = &named.limit else { continue };
-        RedisStore::takes(quota).map_err(|why| {
-            let (name, limit) = (&named.name, &named.limit);
-            Wrong::new(format_args!("{name} (--limit '{limit}') cannot be kept exactly in a shared store: {why}"))
-        })?;
-    }
-    Ok(())
+/// What all limits do while the store is away; `None` if that is not the same for all.
+fn common_mode(policies: &Policies) -> Option<FailureMode> {
+    let mut modes = policies.as_slice().iter().flat_map(Policy::limits).map(|named| named.handling.on_failure);
+    let first = modes.next().unwrap_or_default();
+    modes.all(|mode| mode == first).then_some(first)
 }
 
 fn failure_mode(text: &str) -> Result<FailureMode, FailureModeError> {

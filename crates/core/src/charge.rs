@@ -32,6 +32,14 @@ impl LimitId {
         Self(fnv1a(self.0, &[0xff]))
     }
 
+    /// The identity of the same names where buckets are kept by other parts of a request, named by `parts`: what was
+    /// owed under one kind of key says nothing about another, so such a limit starts fresh.
+    #[must_use]
+    pub const fn keyed_by(self, parts: &str) -> Self {
+        // A byte that UTF-8 does not use, and another one than the stand-ins have.
+        Self(fnv1a(fnv1a(self.0, &[0xfe]), parts.as_bytes()))
+    }
+
     /// The identity as a number.
     #[must_use]
     pub const fn as_u64(self) -> u64 {

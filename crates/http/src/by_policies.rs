@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use http::Request;
 use tidegate::policy::{Charging, Keys, Place};
-use tidegate::{Answer, Cause, Charge, Charged, Decision, Gate, LimitId, Mode, OwnedCharges, Store, Verdict};
+use tidegate::{Answer, Cause, Charge, Charged, Decision, Gate, LimitId, Mode, OwnedCharges, Store, Time, Verdict};
 
 use crate::attributes::{PeerLookup, RequestAttributes, peer_in_extensions};
 use crate::denial::STORE_RETRY_AFTER;
@@ -20,6 +20,7 @@ use crate::{Ask, Asked, Denial, LimitLayer, Reason, Report, Ruled, Ruling};
 const INLINE_DECISIONS: usize = 4;
 
 type Watch = Arc<dyn Fn(&Sight<'_>) + Send + Sync>;
+type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
 
 /// Asks a gate about each request. Made by [`LimitLayer::by_policies`].
 ///
@@ -29,6 +30,7 @@ pub struct ByPolicies<S> {
     /// Names that show the policy too; empty if there is but one policy.
     names: Arc<[(LimitId, String)]>,
     peer: PeerLookup,
+    time: Option<Clock>,
     watch: Option<Watch>,
     rosters: Arc<Rosters>,
     is_innermost: bool,
@@ -52,10 +54,25 @@ impl<'a> Sight<'a> {
     }
 }
 
+impl<S: Store> ByPolicies<S> {
+    /// The gate that is asked.
+    #[must_use]
+    pub fn gate(&self) -> &Gate<S> {
+        &self.gate
+    }
+}
+
 impl<S: Store> LimitLayer<ByPolicies<S>> {
     /// How the peer's address is found. By default as [`peer_in_extensions`] does.
     pub fn peer(mut self, peer: PeerLookup) -> Self {
         self.ask.peer = peer;
+        self
+    }
+
+    /// How the time is told, on a clock whose epoch is that of Unix. It is asked for only if an override that ends some
+    /// day concerns the request; unless it can be told, such an override has ended.
+    pub fn time(mut self, time: impl Fn() -> Time + Send + Sync + 'static) -> Self {
+        self.ask.time = Some(Arc::new(time));
         self
     }
 
@@ -79,6 +96,7 @@ impl<S: Store> ByPolicies<S> {
             gate,
             names,
             peer: peer_in_extensions,
+            time: None,
             watch: None,
             rosters: Arc::new(Rosters::new()),
             is_innermost: false,
@@ -169,6 +187,10 @@ fn full_names<S: Store>(gate: &Gate<S>) -> Vec<(LimitId, String)> {
 impl<S: Store + 'static, B> Ask<B> for ByPolicies<S> {
     fn ask(&self, request: &Request<B>) -> Asked {
         let attributes = RequestAttributes::new(request, (self.peer)(request.extensions()));
+        let attributes = match &self.time {
+            Some(time) => attributes.at(&**time),
+            None => attributes,
+        };
         let mut keys = Keys::new();
         let charging = self.gate.policies().charging(&attributes, &mut keys);
         if attributes.is_peer_missed() {
@@ -185,11 +207,12 @@ impl<S: Store + 'static, B> Ask<B> for ByPolicies<S> {
 
 impl<S> Clone for ByPolicies<S> {
     fn clone(&self) -> Self {
-        let Self { gate, names, peer, watch, rosters, is_innermost } = self;
+        let Self { gate, names, peer, time, watch, rosters, is_innermost } = self;
         Self {
             gate: Arc::clone(gate),
             names: Arc::clone(names),
             peer: *peer,
+            time: time.clone(),
             watch: watch.clone(),
             rosters: Arc::clone(rosters),
             is_innermost: *is_innermost,

@@ -54,7 +54,7 @@ mod text;
 mod wait;
 
 pub use ask::{Ask, Asked, Later, Ruled, Ruling};
-pub use attributes::{PeerLookup, RequestAttributes, peer_in_extensions};
+pub use attributes::{PeerLookup, RequestAttributes, TellTime, peer_in_extensions};
 pub use body::LimitBody;
 pub use by_key::ByKey;
 pub use by_policies::{ByPolicies, Sight};

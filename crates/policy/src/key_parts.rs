@@ -115,6 +115,12 @@ impl KeyParts {
         &self.0
     }
 
+    /// The parts as they are written, with commas between them.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        self.0.iter().map(KeyPart::to_text).collect::<Vec<_>>().join(",")
+    }
+
     /// Can callers make up a key of their own, and so a full bucket?
     #[must_use]
     pub fn is_callers_own(&self) -> bool {

@@ -46,7 +46,7 @@
 //! Read the modules in this order: `attributes`, `client`, `trust`, `address` (with `forwarded` and `node`, the syntax
 //! of the fields), `key_parts`, `key`, `caller`; `matching` (with `path`, `path_pattern`, `host_pattern`), `exempt`,
 //! `overrides`, `cost_rule`, `outcome`, `policy`; `policies` (with what is prepared at load: `index`, `path_index`,
-//! `policy_set`, `exemptions`, `together`), `charges`; then what is said to people: `considered`, `explain`, `key_text`,
+//! `policy_set`, `exemptions`, `together`), `charges`; `succession`, when others take their place; then what is said to people: `considered`, `explain`, `key_text`,
 //! `printable`,
 //! `warnings`, `one_private_peer`.
 
@@ -86,6 +86,7 @@ mod policy;
 mod policy_error;
 mod policy_set;
 mod printable;
+mod succession;
 mod together;
 mod trust;
 mod trust_error;
@@ -116,6 +117,7 @@ pub use policy::{NamedLimit, Policy};
 pub use policy_error::PolicyError;
 pub use policy_set::POLICIES_MAX;
 pub use printable::Printable;
+pub use succession::{Fresh, FreshBecause};
 pub use trust::{NETWORKS_MAX, Trust};
 pub use trust_error::TrustError;
 pub use warnings::Warning;

@@ -65,6 +65,14 @@ impl Overrides {
         self.0.values()
     }
 
+    pub(crate) fn claims(&self) -> impl Iterator<Item = &Charge<'static>> {
+        self.values().flat_map(|special| &special.claims)
+    }
+
+    pub(crate) fn claims_mut(&mut self) -> impl Iterator<Item = &mut Charge<'static>> {
+        self.0.values_mut().flat_map(|special| &mut special.claims)
+    }
+
     /// What is special about this key, at a time that is asked for only if it matters. At a time that is not known,
     /// what ends some day has ended.
     pub(crate) fn of(&self, key: &[u8], unix_s: impl FnOnce() -> Option<u64>) -> Option<&Special> {

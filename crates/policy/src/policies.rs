@@ -233,13 +233,16 @@ fn places(policies: &[Policy]) -> Result<Vec<(LimitId, usize, usize)>, PolicyErr
         policy.limits.iter().enumerate().map(move |(limit, named)| (named.id, place, limit))
     });
     let mut places: Vec<_> = limits.collect();
-    places.sort_unstable();
-    match places.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        None => Ok(places),
-        Some(pair) => {
-            let policy = &policies[pair[1].1];
-            let limit = policy.limits[pair[1].2].name.clone();
-            Err(PolicyError::SameLimit { policy: policy.name.clone(), limit })
-        }
+    // By names, whatever the keys: metrics and header fields tell limits apart by their names.
+    let names = |&(_, policy, limit): &(LimitId, usize, usize)| {
+        let policy: &Policy = &policies[policy];
+        (policy.name.as_str(), policy.limits[limit].name.as_str())
+    };
+    places.sort_unstable_by_key(names);
+    if let Some(pair) = places.windows(2).find(|pair| names(&pair[0]) == names(&pair[1])) {
+        let (policy, limit) = names(&pair[1]);
+        return Err(PolicyError::SameLimit { policy: policy.to_owned(), limit: limit.to_owned() });
     }
+    places.sort_unstable();
+    Ok(places)
 }

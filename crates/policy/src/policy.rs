@@ -9,7 +9,7 @@ use crate::{CostRule, Counting, Exempt, KeyParts, Match, OnMissing, Override, Pe
 pub struct NamedLimit {
     /// What people call it: in header fields, messages and metrics.
     pub name: String,
-    /// What stores call it: a hash of both names.
+    /// What stores call it: a hash of both names, and of the parts of the key if that is not the client.
     pub id: LimitId,
     /// What it allows.
     pub limit: Limit,
@@ -94,7 +94,7 @@ impl Policy {
     /// With one more limit.
     #[must_use]
     pub fn with_limit(mut self, name: &str, limit: Limit, mode: Mode) -> Self {
-        let id = LimitId::of(&self.name, name);
+        let id = self.limit_id(name);
         self.limits.push(NamedLimit { name: name.to_owned(), id, limit, mode, handling: Handling::default() });
         self
     }
@@ -195,6 +195,12 @@ impl Policy {
     #[must_use]
     pub fn limits(&self) -> &[NamedLimit] {
         &self.limits
+    }
+
+    /// What stores call its limit of this name.
+    pub(crate) fn limit_id(&self, name: &str) -> LimitId {
+        let id = LimitId::of(&self.name, name);
+        if self.key == KeyParts::default() { id } else { id.keyed_by(&self.key.to_text()) }
     }
 
     /// The limits that make a charge: all but the unlimited ones.

@@ -10,16 +10,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use http::Request;
-use tidegate::policy::OnePrivatePeer;
-use tidegate::{Gate, LimitId, Store, Time};
-use tidegate_http::{
-    Ask, Asked, ByPolicies, Dialects, Later, LimitLayer, RequestAttributes, Sight, peer_in_extensions,
-};
+use tidegate::policy::Policies;
+use tidegate::{Gate, Store, Time};
+use tidegate_http::{Dialects, LimitLayer};
 use tower_layer::Layer as _;
 
-use crate::metrics::{LimitName, Metrics};
-use crate::{Admin, Bounds, Clock, Drain, Jokes, Proxy, ProxySetup, Setup, StoreLevel, Trust, Upstream, run};
+use crate::in_force::Observed;
+use crate::metrics::Metrics;
+use crate::{Admin, Believed, Bounds, Clock, Drain, Jokes, Proxy, ProxySetup, Setup, StoreLevel, Upstream, run};
 
 /// Whom to tell what an operator should know.
 pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;
@@ -30,7 +28,8 @@ pub struct GatewaySetup<S> {
     pub gate: Gate<S>,
     /// How it stands with the gate's store, for the metrics.
     pub level: fn(&S) -> StoreLevel,
-    /// What measures how long things take, and tells the day of a joke.
+    /// What measures how long things take, and tells the day of a joke and the end of an override: the clock that the
+    /// store decides by, if it is in this process.
     pub clock: Clock,
     /// Where allowed requests go; to the built-in API if there is none.
     pub upstream: Option<Upstream>,
@@ -44,11 +43,12 @@ pub struct GatewaySetup<S> {
 
 /// A reverse proxy behind limits, with its admin face.
 pub struct Gateway<S> {
-    trust: Trust,
+    believed: Believed,
     upstream: Option<Upstream>,
     bounds: Bounds,
     clock: Clock,
     metrics: Arc<Metrics>,
+    in_force: Observed<S>,
     layer: LimitLayer<Observed<S>>,
 }
 
@@ -57,25 +57,25 @@ impl<S: Store + 'static> Gateway<S> {
     #[must_use]
     pub fn new(setup: GatewaySetup<S>) -> Self {
         let GatewaySetup { gate, level, clock, upstream, bounds, dialects, notice } = setup;
-        let gate = Arc::new(gate);
-        let (names, ids) = limits(&gate);
-        let metrics = Metrics::new(&names).with_store({
-            let gate = Arc::clone(&gate);
-            move || level(gate.store())
-        });
-        let metrics = Arc::new(metrics);
-        let counted = Arc::clone(&metrics);
-        let trust = gate.policies().client().trust.clone();
-        let layer = LimitLayer::by_policies(gate).innermost();
-        let layer = layer.watch(move |sight| count(&counted, &ids, sight));
-        let observed = Observed {
-            ask: layer.into_ask(),
-            clock: Arc::clone(&clock),
-            metrics: Arc::clone(&metrics),
-            one_private_peer: Arc::new(OnePrivatePeer::new(&trust)),
-            notice,
-        };
-        Self { trust, upstream, bounds, clock, metrics, layer: LimitLayer::asking(observed).dialects(dialects) }
+        let store = gate.shared_store();
+        let metrics = Arc::new(Metrics::new(&[]).with_store(move || level(&store)));
+        let believed = Believed::from(gate.policies().client().trust.clone());
+        let in_force = Observed::new(gate, Arc::clone(&clock), Arc::clone(&metrics), notice);
+        // Which preflights are counted, the policies say.
+        let layer = LimitLayer::asking(in_force.clone()).count_preflights().dialects(dialects);
+        Self { believed, upstream, bounds, clock, metrics, in_force, layer }
+    }
+
+    /// Calls `with` with the policies in force.
+    pub fn with_policies<R>(&self, with: impl FnOnce(&Policies) -> R) -> R {
+        self.in_force.with_policies(with)
+    }
+
+    /// Puts other policies in force. Requests that were asked about already end under the old ones, and what keys owe
+    /// is kept under limits that go on ([`Policies::fresh_after`] says which do not).
+    pub fn replace(&self, policies: Policies) {
+        self.believed.replace(policies.client().trust.clone());
+        self.in_force.replace(policies);
     }
 
     /// What is counted.
@@ -125,7 +125,7 @@ impl<S: Store + 'static> Gateway<S> {
         ProxySetup {
             upstream,
             bounds: self.bounds.clone(),
-            trust: self.trust.clone(),
+            trust: self.believed.clone(),
             metrics: self.metrics.upstream.clone(),
             clock: Arc::clone(&self.clock),
         }
@@ -138,87 +138,6 @@ impl<S> fmt::Debug for Gateway<S> {
             .field("upstream", &self.upstream)
             .field("bounds", &self.bounds)
             .finish_non_exhaustive()
-    }
-}
-
-/// The gate, asked and observed: how long it took, and whether everybody seems to be one peer.
-struct Observed<S> {
-    ask: ByPolicies<S>,
-    clock: Clock,
-    metrics: Arc<Metrics>,
-    one_private_peer: Arc<OnePrivatePeer>,
-    notice: Notice,
-}
-
-impl<S> Clone for Observed<S> {
-    fn clone(&self) -> Self {
-        Self {
-            ask: self.ask.clone(),
-            clock: Arc::clone(&self.clock),
-            metrics: Arc::clone(&self.metrics),
-            one_private_peer: Arc::clone(&self.one_private_peer),
-            notice: Arc::clone(&self.notice),
-        }
-    }
-}
-
-impl<S: Store + 'static, B> Ask<B> for Observed<S> {
-    fn ask(&self, request: &Request<B>) -> Asked {
-        if !self.one_private_peer.is_settled() {
-            let attributes = RequestAttributes::new(request, peer_in_extensions(request.extensions()));
-            self.one_private_peer.look(&attributes).iter().for_each(|text| (self.notice)(text));
-        }
-        let asked_at = (self.clock)();
-        match self.ask.ask(request) {
-            Asked::Now(ruled) => {
-                self.metrics.decision.observe((self.clock)().since(asked_at));
-                Asked::Now(ruled)
-            }
-            Asked::Later(later) => Asked::Later(self.timed(later, asked_at)),
-        }
-    }
-}
-
-impl<S> Observed<S> {
-    fn timed(&self, later: Later, asked_at: Time) -> Later {
-        let (clock, metrics, waiting) =
-            (Arc::clone(&self.clock), Arc::clone(&self.metrics), self.metrics.store.waiting());
-        Box::pin(async move {
-            let ruled = later.await;
-            let wait = clock().since(asked_at);
-            metrics.decision.observe(wait);
-            waiting.ruled_after(wait);
-            ruled
-        })
-    }
-}
-
-/// The limits of all policies, by name and by identity, in one order.
-fn limits<S: Store>(gate: &Gate<S>) -> (Vec<LimitName>, Vec<LimitId>) {
-    let policies = gate.policies().as_slice().iter();
-    let limits = policies.flat_map(|policy| policy.limits().iter().map(move |limit| (policy, limit)));
-    limits
-        .map(|(policy, limit)| {
-            let (policy, name) = (policy.name().to_owned(), limit.name.clone());
-            (LimitName { policy, limit: name, mode: limit.mode }, limit.id)
-        })
-        .unzip()
-}
-
-fn count(metrics: &Metrics, ids: &[LimitId], sight: &Sight<'_>) {
-    for (place, _, decision) in sight.charges() {
-        let limit = ids.iter().position(|id| *id == place.limit.id).and_then(|at| metrics.limit(at));
-        if let Some(limit) = limit {
-            limit.count(decision.outcome());
-        }
-    }
-    if let Some(answer) = &sight.answer {
-        metrics.store.answered(answer.source);
-    }
-    if !sight.is_matched {
-        metrics.unmatched.inc();
-    } else if sight.answer.is_some_and(|answer| !answer.is_allowed()) {
-        metrics.denied.inc();
     }
 }
 

@@ -14,9 +14,11 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+mod believed;
 mod body;
 mod bounds;
 mod called;
+mod config_metrics;
 mod connection;
 mod connections;
 mod drain;
@@ -24,6 +26,7 @@ mod failure;
 mod forward;
 mod gateway;
 mod histogram;
+mod in_force;
 mod joke;
 mod listen;
 mod metrics;
@@ -38,13 +41,16 @@ mod serve;
 mod store_level;
 mod store_metrics;
 mod stream;
+mod undone;
 mod upload;
 mod upstream;
 mod workers;
 
 pub use admin::Admin;
+pub use believed::Believed;
 pub use body::{BodyError, ProxyBody};
 pub use bounds::{Bounds, UpstreamBounds};
+pub use config_metrics::ConfigMetrics;
 pub use connections::Connections;
 pub use drain::Drain;
 pub use gateway::{Gateway, GatewaySetup, Notice};
@@ -57,6 +63,7 @@ pub use proxy::{Answer, Clock, Proxy, ProxySetup};
 pub use serve::{Setup, serve};
 pub use store_level::StoreLevel;
 pub use store_metrics::StoreMetrics;
+pub use undone::{Undone, undone};
 pub use upstream::{Upstream, UpstreamError};
 pub use workers::run;
 

@@ -1,9 +1,11 @@
 //! What is counted, and the text that a Prometheus server scrapes.
 //!
-//! Every series is made at the start from the configuration, and none afterwards: no label comes from a request. So
-//! the number of series is fixed whoever calls, and counting is an addition to a counter that is at hand.
+//! Every series is made from the configuration, when the process starts or its policies are replaced: no label comes
+//! from a request. So the number of series is fixed whoever calls, and counting is an addition to a counter that is at
+//! hand. A limit that is no longer there takes its series along.
 
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -12,7 +14,7 @@ use prometheus_client::registry::{Registry, Unit};
 use tidegate_core::{Mode, Outcome};
 
 use crate::store_level::StoreCollector;
-use crate::{Connections, Histogram, StoreLevel, StoreMetrics, UpstreamMetrics};
+use crate::{ConfigMetrics, Connections, Histogram, StoreLevel, StoreMetrics, UpstreamMetrics};
 
 /// The media type of [`Metrics::text`].
 pub const TEXT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -36,7 +38,8 @@ pub struct LimitName {
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    limits: Box<[LimitMetrics]>,
+    decisions: Family<DecisionLabels, Counter>,
+    limits: Mutex<Vec<(LimitName, LimitMetrics)>>,
     /// Requests that a limit denied, with 429.
     pub denied: Counter,
     /// Requests that no limit applied to.
@@ -49,6 +52,8 @@ pub struct Metrics {
     pub connections: Connections,
     /// What the upstream answered.
     pub upstream: UpstreamMetrics,
+    /// Which configuration is in force.
+    pub config: ConfigMetrics,
 }
 
 /// The counters of one limit.
@@ -81,7 +86,6 @@ impl Metrics {
             "Decisions by limit, mode and outcome; never means a cost above the burst",
             decisions.clone(),
         );
-        let limits = limits.iter().map(|name| LimitMetrics::new(name, &decisions)).collect();
         let denied =
             register(&mut registry, "requests_denied", "Requests answered with 429 because a limit denied them");
         let unmatched = register(&mut registry, "requests_unmatched", "Requests that no limit applied to");
@@ -95,7 +99,35 @@ impl Metrics {
         let store = StoreMetrics::register(&mut registry);
         let connections = Connections::register(&mut registry);
         let upstream = UpstreamMetrics::register(&mut registry);
-        Self { registry, limits, denied, unmatched, decision, store, connections, upstream }
+        let config = ConfigMetrics::register(&mut registry);
+        let none = Mutex::default();
+        let all = Self {
+            registry,
+            decisions,
+            limits: none,
+            denied,
+            unmatched,
+            decision,
+            store,
+            connections,
+            upstream,
+            config,
+        };
+        all.replace_limits(limits);
+        all
+    }
+
+    /// Counts these limits from now on, and returns their counters in the same order. Those that were there before and
+    /// are here go on; the others are forgotten.
+    pub fn replace_limits(&self, names: &[LimitName]) -> Vec<LimitMetrics> {
+        let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = limits.iter().filter(|(name, _)| !names.contains(name));
+        gone.flat_map(|(name, _)| OUTCOMES.map(|outcome| DecisionLabels::new(name, outcome))).for_each(|labels| {
+            self.decisions.remove(&labels);
+        });
+        let counters: Vec<_> = names.iter().map(|name| LimitMetrics::new(name, &self.decisions)).collect();
+        *limits = names.iter().cloned().zip(counters.iter().cloned()).collect();
+        counters
     }
 
     /// The same, and at each scrape the level of a store.
@@ -105,10 +137,11 @@ impl Metrics {
         self
     }
 
-    /// The counters of the limit at `place` in the order given to [`Metrics::new`].
+    /// The counters of the limit at `place` in the order given last.
     #[must_use]
-    pub fn limit(&self, place: usize) -> Option<&LimitMetrics> {
-        self.limits.get(place)
+    pub fn limit(&self, place: usize) -> Option<LimitMetrics> {
+        let limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        limits.get(place).map(|(_, counters)| counters.clone())
     }
 
     /// All counters as OpenMetrics text.
@@ -132,17 +165,23 @@ pub(crate) fn register<M: prometheus_client::registry::Metric + Clone + Default>
     metric
 }
 
-impl LimitMetrics {
-    fn new(name: &LimitName, decisions: &Family<DecisionLabels, Counter>) -> Self {
+const OUTCOMES: [&str; 3] = ["allowed", "denied", "never"];
+
+impl DecisionLabels {
+    fn new(name: &LimitName, outcome: &'static str) -> Self {
         let mode = match name.mode {
             Mode::Enforce => "enforce",
             Mode::Shadow => "shadow",
         };
-        let counter = |outcome| {
-            let labels = DecisionLabels { policy: name.policy.clone(), limit: name.limit.clone(), mode, outcome };
-            decisions.get_or_create(&labels).clone()
-        };
-        Self { allowed: counter("allowed"), denied: counter("denied"), never: counter("never") }
+        Self { policy: name.policy.clone(), limit: name.limit.clone(), mode, outcome }
+    }
+}
+
+impl LimitMetrics {
+    fn new(name: &LimitName, decisions: &Family<DecisionLabels, Counter>) -> Self {
+        let [allowed, denied, never] =
+            OUTCOMES.map(|outcome| decisions.get_or_create(&DecisionLabels::new(name, outcome)).clone());
+        Self { allowed, denied, never }
     }
 
     /// Counts one decision.

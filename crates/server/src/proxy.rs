@@ -21,7 +21,7 @@ use crate::forward::{self, Refusal};
 use crate::problem::problem;
 use crate::route::{Outcome, Route};
 use crate::upload::Upload;
-use crate::{Bounds, Peer, ProxyBody, Trust, Upstream, UpstreamMetrics};
+use crate::{Believed, Bounds, Peer, ProxyBody, Upstream, UpstreamMetrics};
 
 /// Tells the present time; only for measuring how long things take.
 pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
@@ -37,7 +37,7 @@ pub struct ProxySetup {
     /// How much is passed on, and how long is waited.
     pub bounds: Bounds,
     /// The peers whose `X-Forwarded-*` fields are believed.
-    pub trust: Trust,
+    pub trust: Believed,
     /// Where responses are counted.
     pub metrics: UpstreamMetrics,
     /// What measures them.
@@ -63,7 +63,7 @@ struct Inner {
     route: Arc<Route>,
     target_bytes_max: usize,
     stall_timeout: Duration,
-    trust: Trust,
+    trust: Believed,
     metrics: UpstreamMetrics,
     clock: Clock,
 }
@@ -101,7 +101,7 @@ impl Inner {
             return Err(Refusal { status: StatusCode::URI_TOO_LONG, detail: "the request's target is too long" });
         }
         let peer = Client::from(*parts.extensions.get::<Peer>().ok_or(PEER_UNKNOWN)?);
-        let trusted = self.trust.trusts(peer);
+        let trusted = self.trust.believes(peer);
         forward::request(&mut parts, !body.is_end_stream(), peer, trusted, &self.route.upstream)?;
         Ok(Request::from_parts(parts, body))
     }

@@ -1,8 +1,9 @@
 //! Policies over a store: the whole road from a request's attributes to its answer.
 
 use std::fmt;
+use std::sync::Arc;
 
-use tidegate_core::{CHARGES_MAX, Charge, Decision, Store};
+use tidegate_core::{CHARGES_MAX, Charge, Decision, Store, Time};
 use tidegate_policy::{Attributes, Charging, Keys, Place, Policies};
 
 use crate::{Answer, Cause, Charged};
@@ -10,7 +11,7 @@ use crate::{Answer, Cause, Charged};
 /// Policies, and the store that they are charged to.
 pub struct Gate<S> {
     policies: Policies,
-    store: S,
+    store: Arc<S>,
 }
 
 /// The answer to one request, with the limits that it was charged to.
@@ -43,7 +44,16 @@ impl<S: Store> Gate<S> {
     /// A gate.
     #[must_use]
     pub fn new(policies: Policies, store: S) -> Self {
-        Self { policies, store }
+        Self { policies, store: Arc::new(store) }
+    }
+
+    /// A gate with other policies over the same store, from `now` on, on the clock of that store. Whoever asks the old
+    /// gate is answered by the old policies.
+    ///
+    /// What keys owe is kept under limits whose names, key parts and algorithm are the same.
+    #[must_use]
+    pub fn with_policies(&self, policies: Policies, now: Time) -> Self {
+        Self { policies: policies.in_place_of(&self.policies, now), store: Arc::clone(&self.store) }
     }
 
     /// The policies in force.
@@ -56,6 +66,12 @@ impl<S: Store> Gate<S> {
     #[must_use]
     pub fn store(&self) -> &S {
         &self.store
+    }
+
+    /// The store, for those who look at it as long as they like.
+    #[must_use]
+    pub fn shared_store(&self) -> Arc<S> {
+        Arc::clone(&self.store)
     }
 
     /// Decides on a request, and calls `with` with the answer.

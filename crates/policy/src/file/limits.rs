@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use tidegate_core::{Algorithm, AtBound, FailureMode, Handling, Limit, LimitId, Mode, Quota, Sharing};
+use tidegate_core::{Algorithm, AtBound, FailureMode, Handling, Limit, Mode, Quota, Sharing};
 
 use super::reader::{Fields, Kind, Reader, printable, within};
 use super::tree::{Node, Value};
@@ -91,7 +91,7 @@ impl Reader {
                 self.fault(&node.span, format_args!("a limit `{name}` is there already; give each a name of its own"));
                 continue;
             }
-            let id = LimitId::of(&policy.name, &name);
+            let id = policy.limit_id(&name);
             policy.limits.push(NamedLimit { name, id, limit, mode: handled.mode, handling: handled.handling });
         }
     }

@@ -6,6 +6,7 @@
 //!
 //! Read `tree`, `reader`, `root`, `policy`, `limits`; then `print`, the way back.
 
+mod complaint;
 mod fault;
 mod json;
 mod limits;
@@ -26,6 +27,7 @@ use std::path::Path;
 
 use crate::Policies;
 
+pub use complaint::{Complaint, complain};
 pub use fault::{ConfigError, ConfigFault};
 pub use root::PROXY_SETTINGS;
 
@@ -102,16 +104,21 @@ pub fn read(name: &str, contents: &str, format: Format) -> Result<Config, Config
         let message = format!("the file is too large; the maximum is {FILE_BYTES_MAX} bytes");
         return Err(error(vec![fault::Fault::new(&(0..0), message)]));
     }
-    let (tree, faults) = match format {
-        Format::Toml => toml::tree(contents),
-        Format::Yaml => (yaml::tree(contents).map_err(|fault| error(vec![fault]))?, Vec::new()),
-        Format::Json => (json::tree(contents).map_err(|fault| error(vec![fault]))?, Vec::new()),
-    };
+    let (tree, faults) = tree_of(contents, format).map_err(|fault| error(vec![fault]))?;
     // Where the syntax is wrong, what was meant by it is not told.
     if !faults.is_empty() {
         return Err(error(faults));
     }
     root::config(&tree).map_err(error)
+}
+
+/// The file as a tree, and what is wrong with its syntax if a tree could be made all the same.
+fn tree_of(contents: &str, format: Format) -> Result<(tree::Node, Vec<fault::Fault>), fault::Fault> {
+    match format {
+        Format::Toml => Ok(toml::tree(contents)),
+        Format::Yaml => yaml::tree(contents).map(|tree| (tree, Vec::new())),
+        Format::Json => json::tree(contents).map(|tree| (tree, Vec::new())),
+    }
 }
 
 impl Config {

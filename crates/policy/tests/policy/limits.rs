@@ -1,6 +1,6 @@
 //! Which limits are charged.
 
-use tidegate_core::{AtBound, Cost, Handling, LimitId, Mode, Quota};
+use tidegate_core::{AtBound, Cost, Handling, Mode, Quota};
 use tidegate_policy::{
     Charges, Charging, ClientAddress, CostRule, KeyText, Keys, Match, OnMissing, Policies, Policy, PolicyError,
 };
@@ -22,7 +22,7 @@ fn policies(policies: Vec<Policy>) -> Policies {
 fn lines(charges: &Charges<'_>) -> Vec<String> {
     let line = |i: usize| {
         let (charge, place) = (&charges[i], charges.place(i).unwrap());
-        assert_eq!(charge.limit, LimitId::of(place.policy.name(), &place.limit.name));
+        assert_eq!(charge.limit, place.limit.id);
         format!("{} {} {} {}", place.policy.name(), place.limit.name, charge.quota, KeyText(charge.key))
     };
     (0..charges.len()).map(line).collect()

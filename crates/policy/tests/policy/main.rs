@@ -7,3 +7,4 @@ mod laws;
 mod limits;
 mod matching;
 mod one_private_peer;
+mod succession;

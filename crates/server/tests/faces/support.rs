@@ -51,7 +51,7 @@ impl Scene {
         let proxy = Proxy::new(ProxySetup {
             upstream: self.host.map_or(format!("http://{upstream}{}", self.path), str::to_owned).parse().unwrap(),
             bounds: self.bounds.clone(),
-            trust: if self.trust.is_empty() { Trust::default() } else { self.trust.parse().unwrap() },
+            trust: if self.trust.is_empty() { Trust::default() } else { self.trust.parse().unwrap() }.into(),
             metrics: metrics.upstream.clone(),
             clock: Arc::new(|| Time::ZERO),
         });

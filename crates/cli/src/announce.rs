@@ -1,0 +1,95 @@
+//! The first lines of the proxy: what is limited, by what key, where it is counted, and how to try it.
+
+use std::net::SocketAddr;
+
+use tidegate::policy::{Explanation, Policies, Policy};
+use tidegate::{Mode, Sharing};
+
+use crate::config_file::ConfigFile;
+use crate::proxy_flags::ProxyFlags;
+use crate::say;
+
+/// Policies that are shown; the others are counted.
+const POLICIES_SHOWN_MAX: usize = 20;
+
+/// What there is to be said, beside the policies.
+pub(crate) struct Announcement<'a> {
+    pub(crate) flags: &'a ProxyFlags,
+    /// Where the policies come from, if not from flags.
+    pub(crate) file: Option<&'a ConfigFile>,
+    /// Where buckets are counted.
+    pub(crate) counted: &'a str,
+    pub(crate) address: SocketAddr,
+    pub(crate) admin: Option<SocketAddr>,
+}
+
+impl Announcement<'_> {
+    pub(crate) fn say(&self, policies: &Policies) {
+        let url = format!("http://{}", self.address);
+        say::title(&format!("tidegate {} on {url}", env!("CARGO_PKG_VERSION")));
+        match self.flags.upstream() {
+            Some(upstream) => say::entry("upstream", upstream),
+            None => say::entry("upstream", &"none given, so it serves a joke of the day of its own"),
+        }
+        match self.file {
+            Some(file) => listed(policies, file),
+            None => policies.as_slice().iter().for_each(explained),
+        }
+        say::entry("counted", &self.counted);
+        if let Some(most) = most_leased(policies) {
+            let what = format_args!("at most {most} tokens of a key are taken ahead, here as in each other process");
+            say::entry("leased", &what);
+        }
+        if let Some(admin) = self.admin {
+            say::entry("admin", &format_args!("http://{admin}/metrics, /livez, /readyz"));
+        }
+        say::entry("try", &format_args!("curl -i {url}/"));
+    }
+}
+
+/// The policy of the flags: its limits are all that there is, so they are explained.
+fn explained(policy: &Policy) {
+    let is_shadow = policy.limits().iter().all(|named| named.mode == Mode::Shadow);
+    say::entry(
+        "key",
+        &format_args!("{}{}", policy.key(), if is_shadow { "; in shadow, so nothing is denied" } else { "" }),
+    );
+    policy.limits().iter().for_each(|named| say::entry(&named.name, &Explanation::of(named.limit)));
+}
+
+/// The policies of a file, each in a line or two.
+fn listed(policies: &Policies, file: &ConfigFile) {
+    let all = policies.as_slice();
+    say::entry("policies", &format_args!("{}, from {}; read anew when it changes, or on SIGHUP", all.len(), file.name()));
+    for policy in all.iter().take(POLICIES_SHOWN_MAX) {
+        let ending = if policy.is_final() { "; final" } else { "" };
+        let limits = policy.limits().iter().map(|named| {
+            let shadow = if named.mode == Mode::Shadow { " in shadow" } else { "" };
+            format!("{} {}{shadow}", named.name, named.limit)
+        });
+        let limits = limits.collect::<Vec<_>>().join(", ");
+        say::entry(policy.name(), &format_args!("{}, by {}{ending}\n{limits}", policy.matching(), policy.key()));
+    }
+    if let Some(more @ 1..) = all.len().checked_sub(POLICIES_SHOWN_MAX) {
+        say::entry("", &format_args!("and {more} more"));
+    }
+    say::entry("explained", &format_args!("by `tidegate check --config {}`", file.name()));
+}
+
+/// The names of policies, for a line.
+pub(crate) fn names(policies: &Policies) -> String {
+    let all = policies.as_slice();
+    let mut names: Vec<_> = all.iter().take(POLICIES_SHOWN_MAX).map(|policy| policy.name().to_owned()).collect();
+    names.extend(all.len().checked_sub(POLICIES_SHOWN_MAX).filter(|more| *more > 0).map(|more| format!("{more} more")));
+    names.join(", ")
+}
+
+/// The most tokens of one key that a process takes ahead, if it does.
+fn most_leased(policies: &Policies) -> Option<u32> {
+    let limits = policies.as_slice().iter().flat_map(Policy::limits);
+    let most = limits.filter_map(|named| match named.handling.sharing {
+        Sharing::Leased { most } => Some(most.get()),
+        Sharing::Exact => None,
+    });
+    most.max()
+}

@@ -1,0 +1,94 @@
+//! The configuration file, read anew while the proxy serves: when it changes, and when the program is told to by a
+//! SIGHUP.
+//!
+//! What is wrong changes nothing: the policies that were in force go on, and whoever operates the proxy is told, in
+//! words and in the metrics.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tidegate::Store;
+use tidegate::policy::file::Setting;
+use tidegate_server::{Clock, Gateway};
+
+use crate::announce::names;
+use crate::config_file::ConfigFile;
+use crate::file_watch::{FileWatch, Found};
+use crate::proxy_flags::ProxyFlags;
+use crate::say;
+use crate::screen::Screen;
+
+/// How often the file is looked at.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// What it takes to put a file in force.
+pub(crate) struct Reload<S> {
+    pub(crate) watch: FileWatch,
+    pub(crate) file: ConfigFile,
+    pub(crate) screen: Screen,
+    /// The settings of the proxy that it was started with.
+    pub(crate) settings: Vec<Setting>,
+    pub(crate) gateway: Arc<Gateway<S>>,
+    pub(crate) clock: Clock,
+}
+
+impl<S: Store + 'static> Reload<S> {
+    /// Looks at the file from now on, on a thread that ends with the program.
+    ///
+    /// # Errors
+    /// There is no thread.
+    pub(crate) fn start(mut self, hang_ups: Receiver<()>) -> anyhow::Result<()> {
+        let work = move || {
+            loop {
+                let found = match hang_ups.recv_timeout(EVERY) {
+                    Ok(()) => Some(self.watch.look().clone()),
+                    Err(RecvTimeoutError::Timeout) => self.watch.changed().cloned(),
+                    Err(RecvTimeoutError::Disconnected) => return,
+                };
+                found.iter().for_each(|found| self.put_in_force(found));
+            }
+        };
+        thread::Builder::new().name("tidegate-reload".to_owned()).spawn(work).context("no thread for reloads")?;
+        Ok(())
+    }
+
+    fn put_in_force(&self, found: &Found) {
+        let metrics = &self.gateway.metrics().config;
+        let applied = found.as_ref().map_err(Clone::clone).and_then(|contents| self.apply(contents));
+        match applied {
+            Ok(contents) => metrics.applied(contents, (self.clock)()),
+            Err(why) => {
+                metrics.failed();
+                say::error(&format_args!("{why}"));
+                say::line("nothing was changed: the policies that were in force go on");
+            }
+        }
+    }
+
+    fn apply<'c>(&self, contents: &'c str) -> Result<&'c str, String> {
+        let read = self.screen.file(&self.file, contents, &ProxyFlags::default());
+        let (config, _) = read.map_err(|why| why.to_string())?;
+        let fresh = self.gateway.with_policies(|old| config.policies.fresh_after(old));
+        let warnings = self.screen.warnings(&config.policies);
+        let in_force = names(&config.policies);
+        self.gateway.replace(config.policies);
+        say::line(&format!("{} was read anew; in force: {in_force}", self.file.name()));
+        fresh.iter().for_each(|fresh| say::line(&fresh.to_string()));
+        warnings.iter().for_each(|warning| say::warning(warning));
+        if !said_the_same(&self.settings, &config.proxy) {
+            say::warning("what stands below `[proxy]` is another; that is read when the proxy is started again");
+        }
+        Ok(contents)
+    }
+}
+
+/// Are they the same, wherever they stand in the file?
+fn said_the_same(before: &[Setting], now: &[Setting]) -> bool {
+    let texts = |settings: &[Setting]| {
+        settings.iter().map(|setting| (setting.name.clone(), setting.text.clone())).collect::<Vec<_>>()
+    };
+    texts(before) == texts(now)
+}

@@ -1,0 +1,115 @@
+//! What a configuration must be for the proxy to serve by it: at the start, and each time its file is read anew.
+
+use std::collections::BTreeSet;
+
+use tidegate::Handling;
+use tidegate::policy::file::{Complaint, Config};
+use tidegate::policy::{Policies, Policy};
+use tidegate::redis::RedisStore;
+use tidegate_server::{Undone, undone};
+
+use crate::config_file::ConfigFile;
+use crate::flags::Wrong;
+use crate::proxy_flags::ProxyFlags;
+
+/// Different quotas that the limits of one configuration can have, so that many reloads find room in a table.
+const QUOTAS_MAX: usize = 16_384;
+
+/// What the proxy can serve by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Screen {
+    /// Are buckets counted outside of this process?
+    pub(crate) is_shared: bool,
+}
+
+impl Screen {
+    /// Reads a file's contents, and holds them to what the proxy does. `flags` stand before its settings.
+    ///
+    /// # Errors
+    /// Everything that is wrong.
+    pub(crate) fn file(
+        self,
+        file: &ConfigFile,
+        contents: &str,
+        flags: &ProxyFlags,
+    ) -> Result<(Config, ProxyFlags), Wrong> {
+        let config = file.meaning(contents)?;
+        if config.policies.as_slice().is_empty() {
+            let name = file.name();
+            let hint = "write `[[policies]]`, a `name` and `limits`";
+            return Err(Wrong::new(format_args!("{name} has no policies, so nothing would be limited; {hint}")));
+        }
+        let complaints = self.complaints(&config.policies);
+        let flags = flags.or(&config.proxy);
+        match (complaints.is_empty(), flags) {
+            (true, Ok(flags)) => Ok((config, flags)),
+            (_, flags) => {
+                let wrong = flags.err().unwrap_or_default().into_iter();
+                let wrong = wrong.map(|(setting, message)| file.wrong_setting(contents, setting, &message));
+                let told = (!complaints.is_empty()).then(|| file.complain(contents, &complaints));
+                Err(Wrong::all(told.into_iter().chain(wrong)))
+            }
+        }
+    }
+
+    /// Holds the policies of flags to what the store does.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub(crate) fn flags(self, policies: &Policies) -> Result<(), Wrong> {
+        let undone = undone(policies).into_iter().map(|Undone { key, what, .. }| format!("--{key}: {what}"));
+        let inexact = self.inexact(policies).map(|(_, limit, why)| format!("--limit '{limit}' {why}"));
+        undone.chain(inexact).next().map_or(Ok(()), |first| Err(Wrong::new(first)))
+    }
+
+    /// What an operator should know before the first request.
+    pub(crate) fn warnings(self, policies: &Policies) -> Vec<String> {
+        let mut warnings: Vec<_> = policies.warnings().iter().map(ToString::to_string).collect();
+        let wants = |policy: &&Policy| policy.limits().iter().any(|named| wants_a_store(&named.handling));
+        let wanting = policies.as_slice().iter().find(wants).filter(|_| !self.is_shared);
+        warnings.extend(wanting.map(|policy| {
+            format!(
+                "`on_store_failure` and `sharing` of policy `{}` say nothing without --store, since buckets then live \
+                 in this process",
+                policy.name()
+            )
+        }));
+        warnings
+    }
+
+    fn complaints(self, policies: &Policies) -> Vec<Complaint> {
+        let undone = undone(policies).into_iter();
+        let undone = undone.map(|Undone { policy, key, what }| Complaint { policy, key, message: what.to_owned() });
+        let inexact = self.inexact(policies).map(|(policy, limit, why)| {
+            let is_own = policy.limits().iter().any(|named| named.limit.to_string() == limit);
+            let key = if is_own { "limits" } else { "overrides" };
+            Complaint { policy: policy.name().to_owned(), key, message: format!("`{limit}` {why}") }
+        });
+        undone.chain(inexact).chain(too_many_quotas(policies)).collect()
+    }
+
+    /// The quotas that a shared store cannot keep.
+    fn inexact(self, policies: &Policies) -> impl Iterator<Item = (&Policy, String, String)> {
+        let claims = policies.claims().filter(move |_| self.is_shared);
+        claims.filter_map(|(policy, claim)| {
+            let why = RedisStore::takes(&claim.quota).err()?;
+            let limit = tidegate::Limit::from(claim.quota).to_string();
+            Some((policy, limit, format!("cannot be kept exactly in a shared store: {why}")))
+        })
+    }
+}
+
+fn wants_a_store(handling: &Handling) -> bool {
+    let plain = Handling::default();
+    handling.on_failure != plain.on_failure || handling.sharing != plain.sharing
+}
+
+fn too_many_quotas(policies: &Policies) -> Option<Complaint> {
+    let quotas: BTreeSet<_> = policies.claims().map(|(_, claim)| claim.quota.to_words()).collect();
+    let (last, _) = policies.claims().last()?;
+    (quotas.len() > QUOTAS_MAX).then(|| Complaint {
+        policy: last.name().to_owned(),
+        key: "overrides",
+        message: format!("there are {} different limits; the maximum is {QUOTAS_MAX}", quotas.len()),
+    })
+}

@@ -1,0 +1,135 @@
+//! The policies in force, and all that is made from them: names, counters, the watch for a mistake. One value, so that
+//! a request sees all of the old or all of the new.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use http::Request;
+use tidegate::policy::{OnePrivatePeer, Policies};
+use tidegate::{Gate, LimitId, Store, Time};
+use tidegate_http::{Ask, Asked, ByPolicies, Later, LimitLayer, RequestAttributes, Sight, peer_in_extensions};
+
+use crate::metrics::{LimitMetrics, LimitName, Metrics};
+use crate::{Clock, Notice};
+
+/// The policies in force, asked and observed: how long a decision took, and whether everybody seems to be one peer.
+pub(crate) struct Observed<S> {
+    in_force: Arc<ArcSwap<InForce<S>>>,
+    clock: Clock,
+    metrics: Arc<Metrics>,
+    notice: Notice,
+}
+
+struct InForce<S> {
+    ask: ByPolicies<S>,
+    one_private_peer: Arc<OnePrivatePeer>,
+}
+
+impl<S: Store + 'static> Observed<S> {
+    pub(crate) fn new(gate: Gate<S>, clock: Clock, metrics: Arc<Metrics>, notice: Notice) -> Self {
+        let one_private_peer = Arc::new(OnePrivatePeer::new(&gate.policies().client().trust));
+        let in_force = InForce { ask: ask(gate, &clock, &metrics), one_private_peer };
+        Self { in_force: Arc::new(ArcSwap::from_pointee(in_force)), clock, metrics, notice }
+    }
+
+    /// Calls `with` with the policies in force.
+    pub(crate) fn with_policies<R>(&self, with: impl FnOnce(&Policies) -> R) -> R {
+        with(self.in_force.load().ask.gate().policies())
+    }
+
+    /// Puts other policies in force, for the requests that come from now on.
+    pub(crate) fn replace(&self, policies: Policies) {
+        let old = self.in_force.load_full();
+        let gate = old.ask.gate().with_policies(policies, (self.clock)());
+        let (before, now) = (&old.ask.gate().policies().client().trust, &gate.policies().client().trust);
+        let one_private_peer = match before == now {
+            true => Arc::clone(&old.one_private_peer),
+            false => Arc::new(OnePrivatePeer::new(now)),
+        };
+        self.in_force.store(Arc::new(InForce { ask: ask(gate, &self.clock, &self.metrics), one_private_peer }));
+    }
+}
+
+impl<S> Observed<S> {
+    fn timed(&self, later: Later, asked_at: Time) -> Later {
+        let (clock, metrics, waiting) =
+            (Arc::clone(&self.clock), Arc::clone(&self.metrics), self.metrics.store.waiting());
+        Box::pin(async move {
+            let ruled = later.await;
+            let wait = clock().since(asked_at);
+            metrics.decision.observe(wait);
+            waiting.ruled_after(wait);
+            ruled
+        })
+    }
+}
+
+impl<S: Store + 'static, B> Ask<B> for Observed<S> {
+    fn ask(&self, request: &Request<B>) -> Asked {
+        let in_force = self.in_force.load();
+        if !in_force.one_private_peer.is_settled() {
+            let attributes = RequestAttributes::new(request, peer_in_extensions(request.extensions()));
+            in_force.one_private_peer.look(&attributes).iter().for_each(|text| (self.notice)(text));
+        }
+        let asked_at = (self.clock)();
+        match in_force.ask.ask(request) {
+            Asked::Now(ruled) => {
+                self.metrics.decision.observe((self.clock)().since(asked_at));
+                Asked::Now(ruled)
+            }
+            Asked::Later(later) => Asked::Later(self.timed(later, asked_at)),
+        }
+    }
+}
+
+impl<S> Clone for Observed<S> {
+    fn clone(&self) -> Self {
+        Self {
+            in_force: Arc::clone(&self.in_force),
+            clock: Arc::clone(&self.clock),
+            metrics: Arc::clone(&self.metrics),
+            notice: Arc::clone(&self.notice),
+        }
+    }
+}
+
+/// What asks this gate, and counts.
+fn ask<S: Store + 'static>(gate: Gate<S>, clock: &Clock, metrics: &Arc<Metrics>) -> ByPolicies<S> {
+    let limits = Limits::new(gate.policies(), metrics);
+    let (clock, metrics) = (Arc::clone(clock), Arc::clone(metrics));
+    let layer = LimitLayer::by_policies(Arc::new(gate)).innermost().time(move || clock());
+    layer.watch(move |sight| limits.count(&metrics, sight)).into_ask()
+}
+
+/// The counters of all limits, in the order of their identities.
+struct Limits(Box<[(LimitId, LimitMetrics)]>);
+
+impl Limits {
+    fn new(policies: &Policies, metrics: &Metrics) -> Self {
+        let limits = policies.as_slice().iter().flat_map(|policy| policy.limits().iter().map(move |it| (policy, it)));
+        let (ids, names): (Vec<_>, Vec<_>) = limits
+            .map(|(policy, limit)| {
+                let (policy, name) = (policy.name().to_owned(), limit.name.clone());
+                (limit.id, LimitName { policy, limit: name, mode: limit.mode })
+            })
+            .unzip();
+        let mut limits: Box<[_]> = ids.into_iter().zip(metrics.replace_limits(&names)).collect();
+        limits.sort_unstable_by_key(|(id, _)| *id);
+        Self(limits)
+    }
+
+    fn count(&self, metrics: &Metrics, sight: &Sight<'_>) {
+        for (place, _, decision) in sight.charges() {
+            let known = self.0.binary_search_by_key(&place.limit.id, |(id, _)| *id);
+            known.iter().for_each(|at| self.0[*at].1.count(decision.outcome()));
+        }
+        if let Some(answer) = &sight.answer {
+            metrics.store.answered(answer.source);
+        }
+        if !sight.is_matched {
+            metrics.unmatched.inc();
+        } else if sight.answer.is_some_and(|answer| !answer.is_allowed()) {
+            metrics.denied.inc();
+        }
+    }
+}
