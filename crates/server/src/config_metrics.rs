@@ -38,7 +38,8 @@ impl ConfigMetrics {
         is_successful.set(1);
         let help = "When the policies in force were put there, in seconds since the epoch of Unix";
         let applied_at_s = register(registry, "config_last_reload_success_timestamp_seconds", help);
-        let hash = register(registry, "config_hash", "A hash of the file whose policies are in force; 0 if there is none");
+        let hash =
+            register(registry, "config_hash", "A hash of the file whose policies are in force; 0 if there is none");
         Self { applied, failed, is_successful, applied_at_s, hash }
     }
 

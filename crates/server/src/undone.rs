@@ -26,7 +26,11 @@ fn of(policy: &Policy) -> impl Iterator<Item = Undone> {
     let is_claimed = policy.key().as_slice().iter().any(|part| matches!(part, KeyPart::Claim(_)));
     let all = [
         (is_claimed, "key", "the proxy verifies no claims, so no request has one; use another part of the request"),
-        (is_settled, "cost", "the proxy does not read a cost from responses yet; use a number, or a field of the request"),
+        (
+            is_settled,
+            "cost",
+            "the proxy does not read a cost from responses yet; use a number, or a field of the request",
+        ),
         (is_counted, "charge_for", "the proxy does not count by outcome yet: it would charge for every response"),
         (policy.penalty().is_some(), "penalty", "the proxy holds no keys back yet, so this would do nothing"),
     ];
