@@ -60,7 +60,10 @@ fn explained(policy: &Policy) {
 /// The policies of a file, each in a line or two.
 fn listed(policies: &Policies, file: &ConfigFile) {
     let all = policies.as_slice();
-    say::entry("policies", &format_args!("{}, from {}; read anew when it changes, or on SIGHUP", all.len(), file.name()));
+    say::entry(
+        "policies",
+        &format_args!("{}, from {}; read anew when it changes, or on SIGHUP", all.len(), file.name()),
+    );
     for policy in all.iter().take(POLICIES_SHOWN_MAX) {
         let ending = if policy.is_final() { "; final" } else { "" };
         let limits = policy.limits().iter().map(|named| {

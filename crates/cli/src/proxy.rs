@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
-use tidegate::policy::Policies;
 use tidegate::policy::file::Config;
 use tidegate::{Clock as _, Gate, Memory, Store, SystemClock, TableOptions};
 use tidegate_server::{Drain, Gateway, GatewaySetup, StoreLevel};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use tidegate::Handling;
 use tidegate::policy::file::{Complaint, Config};
-use tidegate::policy::{Policies, Policy};
+use tidegate::policy::{Place, Policies, Policy};
 use tidegate::redis::RedisStore;
+use tidegate::{Handling, Limit};
 use tidegate_server::{Undone, undone};
 
 use crate::config_file::ConfigFile;
@@ -58,7 +58,8 @@ impl Screen {
     /// What is wrong.
     pub(crate) fn flags(self, policies: &Policies) -> Result<(), Wrong> {
         let undone = undone(policies).into_iter().map(|Undone { key, what, .. }| format!("--{key}: {what}"));
-        let inexact = self.inexact(policies).map(|(_, limit, why)| format!("--limit '{limit}' {why}"));
+        let inexact = self.inexact(policies);
+        let inexact = inexact.map(|(place, limit, why)| format!("{} (--limit '{limit}') {why}", place.limit.name));
         undone.chain(inexact).next().map_or(Ok(()), |first| Err(Wrong::new(first)))
     }
 
@@ -80,21 +81,20 @@ impl Screen {
     fn complaints(self, policies: &Policies) -> Vec<Complaint> {
         let undone = undone(policies).into_iter();
         let undone = undone.map(|Undone { policy, key, what }| Complaint { policy, key, message: what.to_owned() });
-        let inexact = self.inexact(policies).map(|(policy, limit, why)| {
-            let is_own = policy.limits().iter().any(|named| named.limit.to_string() == limit);
-            let key = if is_own { "limits" } else { "overrides" };
-            Complaint { policy: policy.name().to_owned(), key, message: format!("`{limit}` {why}") }
+        let inexact = self.inexact(policies).map(|(place, limit, why)| {
+            let key = if place.limit.limit == limit { "limits" } else { "overrides" };
+            Complaint { policy: place.policy.name().to_owned(), key, message: format!("`{limit}` {why}") }
         });
         undone.chain(inexact).chain(too_many_quotas(policies)).collect()
     }
 
     /// The quotas that a shared store cannot keep.
-    fn inexact(self, policies: &Policies) -> impl Iterator<Item = (&Policy, String, String)> {
+    fn inexact(self, policies: &Policies) -> impl Iterator<Item = (Place<'_>, Limit, String)> {
         let claims = policies.claims().filter(move |_| self.is_shared);
-        claims.filter_map(|(policy, claim)| {
+        claims.filter_map(|(_, claim)| {
             let why = RedisStore::takes(&claim.quota).err()?;
-            let limit = tidegate::Limit::from(claim.quota).to_string();
-            Some((policy, limit, format!("cannot be kept exactly in a shared store: {why}")))
+            let why = format!("cannot be kept exactly in a shared store: {why}");
+            Some((policies.place(claim.limit)?, claim.quota.into(), why))
         })
     }
 }

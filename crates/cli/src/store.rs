@@ -202,7 +202,8 @@ fn deadline(text: &str) -> Result<Duration, &'static str> {
         Some(limit.quota()?.rate().period())
     };
     let is_number_first = text.starts_with(|first: char| first.is_ascii_digit());
-    let deadline = is_number_first.then(period).flatten();
+    let is_period = is_number_first && !text.to_ascii_lowercase().contains("burst");
+    let deadline = is_period.then(period).flatten();
     let deadline = deadline.filter(|deadline| (Duration::from_millis(1)..=DEADLINE_MAX).contains(deadline));
     deadline.ok_or("expected a time from 1ms to 10s, such as 10ms")
 }

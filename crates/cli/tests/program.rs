@@ -117,7 +117,7 @@ fn a_wrong_flag_is_refused_with_what_was_likely_meant() {
         (["--listen", ":8080"], "expected an address with a port, such as 127.0.0.1:8080"),
         (["--headers", "draft-9"], "expected one of `draft-10`"),
         (["--client-from", "x forwarded"], "cannot stand in a name"),
-        (["--upstream-timeout", "0"], "0 is not in 1..=86400"),
+        (["--upstream-timeout", "0"], "expected a whole number of seconds from 1 to 86400"),
     ] {
         check_refused(&[&["proxy", "--limit", "3/min"], flags.as_slice()].concat(), message);
     }

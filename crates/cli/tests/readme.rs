@@ -4,10 +4,10 @@ mod support;
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use support::http::get;
-use support::program::{Proxy, run};
+use support::program::{Proxy, run, run_in};
 
 /// The ways in which the README calls the program.
 const CALLS: [&str; 2] = ["tidegate ", "cargo run --release -- "];
@@ -18,8 +18,13 @@ struct Block {
     lines: Vec<String>,
 }
 
+/// Where whoever reads the README is.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join("..")
+}
+
 fn blocks() -> Vec<Block> {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join("..").join("README.md");
+    let readme = root().join("README.md");
     let readme = fs::read_to_string(&readme).unwrap_or_else(|error| panic!("{}: {error}", readme.display()));
     let mut blocks = Vec::new();
     let mut lines = readme.lines();
@@ -70,7 +75,7 @@ fn each_proxy_that_it_starts_would_start() {
     for arguments in proxies {
         // A port that is taken is what it finds last, when it has understood everything else.
         let own = ["--listen", &taken, "--admin", "off"].map(str::to_owned);
-        let tried = run(&[arguments.clone(), own.to_vec()].concat());
+        let tried = run_in(&root(), &[arguments.clone(), own.to_vec()].concat());
         assert_eq!(tried.code, Some(1), "{arguments:?}: {}", tried.err);
         assert!(tried.err.contains("cannot listen on"), "{arguments:?}: {}", tried.err);
         count += 1;

@@ -39,7 +39,12 @@ pub(crate) fn serving<S: AsRef<OsStr>>(flags: &[S]) -> Command {
 
 /// Runs the program to its end.
 pub(crate) fn run<S: AsRef<OsStr>>(arguments: &[S]) -> Run {
-    let output = command(arguments).output().unwrap();
+    run_in(Path::new("."), arguments)
+}
+
+/// The same, in this folder.
+pub(crate) fn run_in<S: AsRef<OsStr>>(folder: &Path, arguments: &[S]) -> Run {
+    let output = command(arguments).current_dir(folder).output().unwrap();
     Run {
         code: output.status.code(),
         out: String::from_utf8(output.stdout).unwrap(),
