@@ -342,6 +342,18 @@ fn the_file_that_flags_print_serves_as_they_do() {
     assert_eq!(again.out, out, "a file that was printed prints itself");
 }
 
+#[test]
+fn what_flags_want_of_a_store_is_printed_and_where_it_is_stays_a_flag() {
+    let store = ["--store", "redis://:s3cret@127.0.0.1:1", "--leased", "5", "--on-store-failure", "local:0.25"];
+    let Run { code, out, .. } =
+        run(&[&["proxy", "--print-config", "--limit", "90/min", "--shadow"], &store[..]].concat());
+    assert_eq!(code, Some(0));
+    check_has(&out, &["mode = \"shadow\"", "on_store_failure = \"local:0.25\"", "sharing = \"leased:5\""]);
+    assert!(!out.contains("s3cret") && !out.contains("127.0.0.1"), "{out}");
+    let file = Written::new("tidegate.toml", &out);
+    assert_eq!(run(&["proxy", "--print-config", "--config", file.path()]).out, out);
+}
+
 /// A field's value without seconds until something happens.
 fn without_times(value: String) -> String {
     value.split(',').filter(|part| !part.contains("reset")).collect::<Vec<_>>().join(",")

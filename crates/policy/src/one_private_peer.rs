@@ -80,7 +80,8 @@ impl OnePrivatePeer {
 fn warning(peer: Client) -> String {
     format!(
         "all of {REQUESTS} requests came from {peer} and were forwarded for others, but nothing is trusted, so all \
-         visitors share one bucket; if that is your proxy, start with `--trust {peer}`"
+         visitors share one bucket; if that is your proxy, start with `--trust {peer}`, or write \
+         `trust = \"{peer}\"` below `[client]` in the configuration file"
     )
 }
 

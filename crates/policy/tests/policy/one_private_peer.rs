@@ -22,7 +22,8 @@ fn br_126_one_private_peer_and_nothing_trusted_is_said_once() {
     assert_eq!(
         all[0],
         "all of 100 requests came from 10.0.0.1 and were forwarded for others, but nothing is trusted, so all visitors \
-         share one bucket; if that is your proxy, start with `--trust 10.0.0.1`"
+         share one bucket; if that is your proxy, start with `--trust 10.0.0.1`, or write \
+         `trust = \"10.0.0.1\"` below `[client]` in the configuration file"
     );
     assert_eq!(warnings("", forwarded("10.0.0.1", 100)).len(), 1);
     assert_eq!(warnings("", forwarded("10.0.0.1", 99)).len(), 0);
