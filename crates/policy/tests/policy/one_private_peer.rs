@@ -37,7 +37,7 @@ fn every_private_peer_counts() {
     }
     let unix = (0..200).map(|_| Given::peer(Peer::Unix).with("forwarded", "for=203.0.113.7"));
     let all = warnings("", unix);
-    assert!(all.len() == 1 && all[0].ends_with("`--trust unix`"), "{all:?}");
+    assert!(all.len() == 1 && all[0].contains("`--trust unix`"), "{all:?}");
 }
 
 #[test]
