@@ -73,8 +73,7 @@ fn to_json(explanation: &Explanation, algorithm: Algorithm) -> Value {
         object["burst"] = json!(quota.burst());
         object["fills_in_ns"] = json!(ns(quota.time_to_fill()));
         if let Some(leases) = explanation.leases() {
-            object["leased"] =
-                json!({ "most": leases.most, "nodes": leases.nodes, "tokens_ahead": leases.tokens_ahead() });
+            object["leased"] = json!({ "most": leases.tokens_each(quota), "nodes": leases.nodes, "tokens_ahead": leases.tokens_ahead(quota) });
         }
     }
     object

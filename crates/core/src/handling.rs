@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 
-use crate::{FailureMode, Time};
+use crate::{FailureMode, Quota, Time};
 
 /// What a limit wants of its store, beyond a decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -72,4 +72,19 @@ pub enum Sharing {
         /// The most tokens of one key that a process holds ahead.
         most: NonZeroU32,
     },
+}
+
+impl Sharing {
+    /// The most tokens of one key that a process holds ahead under `quota`: what is said, and no more than a quarter of
+    /// the burst, so that others find some. Zero if that leaves less than two: then the limit is decided exactly.
+    #[must_use]
+    pub fn most_ahead(self, quota: &Quota) -> u64 {
+        match self {
+            Self::Exact => 0,
+            Self::Leased { most } => match u64::from(most.get()).min(quota.burst() / 4) {
+                most @ 2.. => most,
+                _ => 0,
+            },
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use tidegate_core::{Algorithm, Limit, Quota};
+use tidegate_core::{Algorithm, Limit, Quota, Sharing};
 
 /// The windows for which the worst case is always stated.
 const WINDOWS: [(&str, Duration); 3] =
@@ -28,11 +28,17 @@ pub struct Leases {
 }
 
 impl Leases {
+    /// What each of them holds at most of a limit with this quota; zero if that is decided exactly.
+    #[must_use]
+    pub fn tokens_each(self, quota: &Quota) -> u64 {
+        Sharing::Leased { most: self.most }.most_ahead(quota)
+    }
+
     /// What all of them hold at most. They have paid for it, so it passes on top of what the law allows in a window; a
     /// process to which nobody comes holds nothing.
     #[must_use]
-    pub fn tokens_ahead(self) -> u64 {
-        u64::from(self.most.get()) * u64::from(self.nodes.get())
+    pub fn tokens_ahead(self, quota: &Quota) -> u64 {
+        self.tokens_each(quota).saturating_mul(u64::from(self.nodes.get()))
     }
 }
 
@@ -73,7 +79,7 @@ impl Explanation {
             windows.push(own);
         }
         windows.sort();
-        let ahead = self.leases.map_or(0, Leases::tokens_ahead);
+        let ahead = self.leases.map_or(0, |leases| leases.tokens_ahead(&quota));
         let most = |length| quota.most_within(length).saturating_add(ahead);
         windows.into_iter().map(|(length, window)| WorstCase { window, length, most: most(length) }).collect()
     }
@@ -106,7 +112,7 @@ impl fmt::Display for Explanation {
                     Algorithm::TokenBucket => token_bucket(f, &quota)?,
                     Algorithm::FixedWindow => fixed_window(f, &quota)?,
                 }
-                self.leases.iter().try_for_each(|leases| leased(f, *leases))?;
+                self.leases.iter().try_for_each(|leases| leased(f, &quota, *leases))?;
                 f.write_str("  never exceeded ")?;
                 let cases = self.worst_cases();
                 for (i, WorstCase { window, most, .. }) in cases.iter().enumerate() {
@@ -142,13 +148,19 @@ fn fixed_window(f: &mut fmt::Formatter<'_>, quota: &Quota) -> fmt::Result {
     writeln!(f, "  at an edge     {twice} within a moment: the last of one window and the first of the next")
 }
 
-fn leased(f: &mut fmt::Formatter<'_>, leases: Leases) -> fmt::Result {
-    let (most, nodes) = (Grouped(leases.most.get().into()), Grouped(leases.nodes.get().into()));
-    let ahead = Grouped(leases.tokens_ahead());
+fn leased(f: &mut fmt::Formatter<'_>, quota: &Quota, leases: Leases) -> fmt::Result {
+    let (each, nodes) = (leases.tokens_each(quota), Grouped(leases.nodes.get().into()));
+    if each == 0 {
+        return writeln!(
+            f,
+            "  leased         nothing: that takes a burst of 8 and 2 tokens ahead or more, so it is decided exactly"
+        );
+    }
+    let (each, ahead) = (Grouped(each), Grouped(leases.tokens_ahead(quota)));
     let processes = if leases.nodes.get() == 1 { "process" } else { "processes" };
     writeln!(
         f,
-        "  leased         at most {most} ahead in each of {nodes} {processes}, so {ahead} more in any window; idle ones hold none"
+        "  leased         at most {each} ahead in each of {nodes} {processes}, so {ahead} more in any window; idle ones hold none"
     )
 }
 

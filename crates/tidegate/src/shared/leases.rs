@@ -2,7 +2,7 @@
 //!
 //! A lease is paid for before it is spent: the tokens have left the shared bucket. So over time the limit holds exactly,
 //! over all processes; in any one window the tokens out on lease come on top of what the law permits, at most
-//! [`most_of`] for each key and process.
+//! [`most_ahead`](tidegate_core::Sharing::most_ahead) for each key and process.
 //!
 //! A lease follows the demand on its key. A key gets one when it is asked about a second time within [`IDLE`]; the next
 //! batch is twice as large if the last one was used up within [`BUSY`], and half as large if it lasted. What is not
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tidegate_core::{CHARGES_MAX, Charge, Cost, Decision, LimitId, Quota, Sharing, Source, Time, Verdict};
+use tidegate_core::{CHARGES_MAX, Charge, Cost, Decision, LimitId, Quota, Source, Time, Verdict};
 use tidegate_memory::Fingerprints;
 use tokio::sync::Notify;
 
@@ -107,16 +107,9 @@ impl Spent {
     }
 }
 
-/// The most tokens of one key that this process may hold: what the limit says, and no more than a quarter of the burst,
-/// so that others find some. Zero if that leaves less than two: then the limit is decided exactly.
-pub(super) fn most_of(charge: &Charge<'_>) -> u64 {
-    match charge.handling.sharing {
-        Sharing::Exact => 0,
-        Sharing::Leased { most } => match u64::from(most.get()).min(charge.quota.burst() / 4) {
-            most @ 2.. => most,
-            _ => 0,
-        },
-    }
+/// The most tokens of its key that this process may hold; zero if the charge is decided exactly.
+fn most_of(charge: &Charge<'_>) -> u64 {
+    charge.handling.sharing.most_ahead(&charge.quota)
 }
 
 /// Can all of these be paid for by leases?

@@ -1,6 +1,6 @@
 use std::num::NonZeroU32;
 
-use tidegate_core::{Handling, Limit, State, decide};
+use tidegate_core::{Handling, Limit, Sharing, State, decide};
 
 use super::*;
 use crate::shared::seen::Asking;
