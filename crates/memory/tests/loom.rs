@@ -15,7 +15,7 @@ use common::{limit, limit_id, ms, quota, table};
 use loom::model::Builder;
 use loom::sync::Arc;
 use loom::thread;
-use tidegate_core::{AtBound, Charge, Cost, Decision, LimitId, Mode, Time};
+use tidegate_core::{AtBound, Charge, Cost, Decision, Handling, LimitId, Mode, Time};
 use tidegate_memory::{Bucket, QuotaCell, Table, TableLimit};
 
 const PREEMPTIONS_MAX: usize = 2;
