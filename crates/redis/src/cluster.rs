@@ -71,28 +71,29 @@ impl Cluster {
         let mut node = self.owner(slot)?;
         let mut lane = Lane::shared(slot);
         let mut pause = TRY_AGAIN;
-        for _ in 0..REDIRECTS_MAX {
+        for turn in 0..REDIRECTS_MAX {
             let error = match node.link.ask(request, lane, deadline.as_mut()).await {
                 Ok(seen) => return Ok(seen),
                 Err(error) => error,
             };
-            (node, lane.manner) = match Redirect::of(&error) {
-                Some(Redirect::Moved(to)) => (self.moved(slot, to, &node), Manner::Shared),
-                Some(Redirect::Ask(to)) => (self.known_or_new(to, &node), Manner::Asking),
-                Some(Redirect::TryAgain) => {
-                    tokio::select! {
-                        () = sleep(pause) => {}
-                        () = deadline.as_mut() => return Err(error),
-                    }
-                    pause = (pause * 2).min(TRY_AGAIN_MAX);
-                    (self.owner(slot)?, Manner::Alone)
+            let Some(redirect) = Redirect::of(&error) else {
+                if error.kind() == Some(FailureKind::ClusterDown) {
+                    self.common.lost.notify_one();
                 }
-                None => {
-                    if error.kind() == Some(FailureKind::ClusterDown) {
-                        self.common.lost.notify_one();
-                    }
-                    return Err(error);
+                return Err(error);
+            };
+            // Nodes that send each other's callers back and forth have yet to agree.
+            if redirect == Redirect::TryAgain || turn > 0 {
+                tokio::select! {
+                    () = sleep(pause) => {}
+                    () = deadline.as_mut() => return Err(error),
                 }
+                pause = (pause * 2).min(TRY_AGAIN_MAX);
+            }
+            (node, lane.manner) = match redirect {
+                Redirect::Moved(to) => (self.moved(slot, to, &node), Manner::Shared),
+                Redirect::Ask(to) => (self.known_or_new(to, &node), Manner::Asking),
+                Redirect::TryAgain => (self.owner(slot)?, Manner::Alone),
             };
         }
         Err(StoreError::Server(format!("MOVED {slot}, and {REDIRECTS_MAX} redirects led nowhere")))

@@ -87,5 +87,13 @@ impl Nodes {
         for node in [to, from] {
             self.servers[node].ask(&["CLUSTER", "SETSLOT", &slot, "NODE", &self.id(to)]);
         }
+        // Who moves a slot back before all have heard of the last move claims it with an old epoch, and loses it again.
+        let epoch = |server: &Server| server.text(&["CLUSTER", "INFO"]).lines().find_map(current_epoch);
+        let newest = self.servers.iter().filter_map(epoch).max();
+        until("all nodes have heard of the move", || self.servers.iter().all(|server| epoch(server) == newest));
     }
+}
+
+fn current_epoch(line: &str) -> Option<u64> {
+    line.trim().strip_prefix("cluster_current_epoch:")?.parse().ok()
 }
