@@ -47,7 +47,7 @@
 //! of the fields), `key_parts`, `key`, `caller`; `matching` (with `path`, `path_pattern`, `host_pattern`), `exempt`,
 //! `overrides`, `cost_rule`, `outcome`, `policy`; `policies` (with what is prepared at load: `index`, `path_index`,
 //! `policy_set`, `exemptions`, `together`), `charges`; `succession`, when others take their place; then what is said to people: `considered`, `explain`, `key_text`,
-//! `printable`,
+//! `key_hash`, `printable`,
 //! `warnings`, `one_private_peer`.
 
 #![forbid(unsafe_code)]
@@ -70,6 +70,7 @@ mod host_pattern;
 mod index;
 mod key;
 mod key_error;
+mod key_hash;
 mod key_parts;
 mod key_text;
 mod matching;
@@ -103,6 +104,7 @@ pub use explain::{Explanation, Leases, WorstCase};
 pub use host_pattern::{HostPattern, HostPatternError};
 pub use key::{Keys, VALUE_BYTES_MAX};
 pub use key_error::KeyPartsError;
+pub use key_hash::{KeyHash, KeySalt, SALT_BYTES_MAX, SaltError};
 pub use key_parts::{KeyPart, KeyParts, OnMissing, PARTS_MAX};
 pub use key_text::{KeyText, KeyValue};
 pub use matching::{HeaderMatch, Match, Method, Mismatch};
