@@ -14,7 +14,7 @@ use crate::attributes::{PeerLookup, RequestAttributes, peer_in_extensions};
 use crate::denial::STORE_RETRY_AFTER;
 use crate::once::{Marks, uncharged};
 use crate::roster::{Applied, Rosters};
-use crate::{Ask, Asked, Denial, LimitLayer, Reason, Report, Ruled, Ruling};
+use crate::{Ask, Asked, Denial, LimitLayer, Onlooker, Reason, Report, Ruled, Ruling};
 
 /// This many decisions stay on the stack.
 const INLINE_DECISIONS: usize = 4;
@@ -104,22 +104,29 @@ impl<S: Store> ByPolicies<S> {
     }
 
     /// What follows from what the store answered, at once or later.
-    fn conclude(&self, charges: &[Charge<'_>], decisions: &[Decision], verdict: Result<Verdict, S::Error>) -> Ruled {
+    fn conclude(
+        &self,
+        charges: &[Charge<'_>],
+        decisions: &[Decision],
+        verdict: Result<Verdict, S::Error>,
+        onlooker: Option<&Onlooker>,
+    ) -> Ruled {
         let policies = self.gate.policies();
         let Ok(verdict) = verdict else {
-            self.show(&Sight { answer: None, is_matched: true, charged: Charged::nothing(policies) });
+            self.show(&Sight { answer: None, is_matched: true, charged: Charged::nothing(policies) }, onlooker);
             return Ruling::Denied(Denial::by_store(STORE_RETRY_AFTER)).into();
         };
         let (answer, charged) = (Answer::from_verdict(verdict, decisions), Charged::new(policies, charges, decisions));
-        self.show(&Sight { answer: Some(answer), is_matched: true, charged });
+        self.show(&Sight { answer: Some(answer), is_matched: true, charged }, onlooker);
         let is_to_be_marked = answer.is_allowed() && !self.is_innermost;
         let marks = if is_to_be_marked { Marks::of(charges) } else { None };
         Ruled::from(self.ruling(&answer, &charged)).having_charged(marks)
     }
 
-    fn without_charges(&self, cause: Option<Cause>, is_matched: bool) -> Ruled {
+    fn without_charges(&self, cause: Option<Cause>, is_matched: bool, onlooker: Option<&Onlooker>) -> Ruled {
         let answer = Answer::without_charges(cause);
-        self.show(&Sight { answer: Some(answer), is_matched, charged: Charged::nothing(self.gate.policies()) });
+        let charged = Charged::nothing(self.gate.policies());
+        self.show(&Sight { answer: Some(answer), is_matched, charged }, onlooker);
         match answer.is_allowed() {
             true => Ruling::Free.into(),
             false => Ruling::Denied(Denial::without_limit(Reason::MissingKey)).into(),
@@ -143,15 +150,18 @@ impl<S: Store> ByPolicies<S> {
         full.map_or(&place.limit.name, |(_, name)| name)
     }
 
-    fn show(&self, sight: &Sight<'_>) {
+    fn show(&self, sight: &Sight<'_>, onlooker: Option<&Onlooker>) {
         if let Some(watch) = &self.watch {
             watch(sight);
+        }
+        if let Some(onlooker) = onlooker {
+            onlooker.see(sight);
         }
     }
 }
 
 impl<S: Store + 'static> ByPolicies<S> {
-    fn decide(&self, charges: &[Charge<'_>]) -> Asked {
+    fn decide(&self, charges: &[Charge<'_>], onlooker: Option<Onlooker>) -> Asked {
         let Some(first) = charges.first() else { return Asked::Now(Ruling::Repeated.into()) };
         let (unmade, count) = (Decision::unmade(&first.quota), charges.len());
         let (mut inline, mut more) = ([unmade; INLINE_DECISIONS], Vec::new());
@@ -163,14 +173,15 @@ impl<S: Store + 'static> ByPolicies<S> {
             }
         };
         match self.gate.store().decide_now(charges, decisions) {
-            Some(verdict) => Asked::Now(self.conclude(charges, decisions, verdict)),
-            None => Asked::Later(Box::pin(self.clone().decide_later(charges.into()))),
+            Some(verdict) => Asked::Now(self.conclude(charges, decisions, verdict, onlooker.as_ref())),
+            None => Asked::Later(Box::pin(self.clone().decide_later(charges.into(), onlooker))),
         }
     }
 
-    async fn decide_later(self, charges: OwnedCharges) -> Ruled {
-        let conclude =
-            |charges: &[Charge<'_>], decisions: &[Decision], verdict| self.conclude(charges, decisions, verdict);
+    async fn decide_later(self, charges: OwnedCharges, onlooker: Option<Onlooker>) -> Ruled {
+        let conclude = |charges: &[Charge<'_>], decisions: &[Decision], verdict| {
+            self.conclude(charges, decisions, verdict, onlooker.as_ref())
+        };
         charges.decide(self.gate.store(), conclude).await
     }
 }
@@ -196,11 +207,13 @@ impl<S: Store + 'static, B> Ask<B> for ByPolicies<S> {
         if attributes.is_peer_missed() {
             return Asked::Now(Ruling::Denied(Denial::without_limit(Reason::PeerUnknown)).into());
         }
+        let onlooker = Onlooker::of(request.extensions());
+        let without = |cause, is_matched| Asked::Now(self.without_charges(cause, is_matched, onlooker.as_ref()));
         match charging {
-            Charging::Charged(charges) => self.decide(&uncharged(&charges, request.extensions())),
-            Charging::Free => Asked::Now(self.without_charges(None, true)),
-            Charging::Unmatched => Asked::Now(self.without_charges(None, false)),
-            Charging::Denied { .. } => Asked::Now(self.without_charges(Some(Cause::MissingKey), true)),
+            Charging::Charged(charges) => self.decide(&uncharged(&charges, request.extensions()), onlooker),
+            Charging::Free => without(None, true),
+            Charging::Unmatched => without(None, false),
+            Charging::Denied { .. } => without(Some(Cause::MissingKey), true),
         }
     }
 }

@@ -28,8 +28,8 @@
 //! - It reads no clock and keeps no buckets; the [`tidegate`] crate does.
 //!
 //! Read the modules in this order: `ask`, `layer`, `service`, `future`, `body` for the road; `by_key` and
-//! `by_policies` for what decides; `report`, `roster`, `fields` for what a client is told; `denial`, `problem`, `grpc`
-//! for how it is told no.
+//! `by_policies` for what decides, `onlooker` for who sees it; `report`, `roster`, `fields` for what a client is told;
+//! `denial`, `problem`, `grpc` for how it is told no.
 
 #![forbid(unsafe_code)]
 
@@ -44,6 +44,7 @@ mod future;
 mod grpc;
 mod layer;
 mod once;
+mod onlooker;
 mod preflight;
 mod problem;
 mod report;
@@ -62,6 +63,7 @@ pub use denial::{Denial, Reason};
 pub use fields::{Dialect, Dialects, Reset, UnknownDialect};
 pub use future::LimitFuture;
 pub use layer::LimitLayer;
+pub use onlooker::{Onlook, Onlooker};
 pub use report::Report;
 pub use roster::NAME_BYTES_MAX;
 pub use service::LimitService;

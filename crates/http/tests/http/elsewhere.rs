@@ -10,7 +10,7 @@ use tidegate::{
     Charge, Cost, Decision, Gate, Kept, LimitId, Limiter, ManualClock, Memory, Mode, Quota, ReservationId, Settled,
     Source, Store, TableOptions, Verdict,
 };
-use tidegate_http::{ByKey, ClientAddress, LimitLayer, OnMissing};
+use tidegate_http::{ByKey, ClientAddress, LimitLayer, OnMissing, Onlook, Onlooker, Sight};
 use tower::Layer;
 
 use crate::given::{Body, Hello, Limited, Seen, from, get, limiter, send, with};
@@ -103,10 +103,14 @@ fn limiter_over(store: &Elsewhere, limit: &str) -> Arc<Limiter<Elsewhere>> {
     Arc::new(Limiter::builder().limit("default", limit.parse().unwrap()).over(store.clone()))
 }
 
-fn gate_over(store: &Elsewhere, limits: &[&str]) -> Arc<Gate<Elsewhere>> {
+fn policies_of(limits: &[&str]) -> Policies {
     let limits = limits.iter().map(|limit| limit.parse().unwrap());
     let policy = Policy::new("default", "header:x-key".parse().unwrap()).with_limits(limits, Mode::Enforce);
-    Arc::new(Gate::new(Policies::new(ClientAddress::default(), vec![policy]).unwrap(), store.clone()))
+    Policies::new(ClientAddress::default(), vec![policy]).unwrap()
+}
+
+fn gate_over(store: &Elsewhere, limits: &[&str]) -> Arc<Gate<Elsewhere>> {
+    Arc::new(Gate::new(policies_of(limits), store.clone()))
 }
 
 fn keyed(key: &str) -> Request<Body> {
@@ -155,6 +159,39 @@ fn policies_take_the_same_road_and_the_watch_sees_every_decision() {
     let allowed = (Some(true), all);
     let seen = sights.lock().unwrap();
     assert_eq!(*seen, [allowed.clone(), allowed.clone(), (Some(false), but_one), allowed, (None, vec![])]);
+}
+
+/// Keeps what it sees: did the request pass, and what is left to it?
+#[derive(Default)]
+struct Keeps(Mutex<Vec<Option<(bool, Option<u64>)>>>);
+
+impl Onlook for Keeps {
+    fn see(&self, sight: &Sight<'_>) {
+        let seen = sight.answer.map(|answer| (answer.is_allowed(), answer.remaining()));
+        self.0.lock().unwrap().push(seen);
+    }
+}
+
+#[test]
+fn an_onlooker_sees_what_was_decided_on_its_request_at_once_or_later() {
+    let store = Elsewhere::new(ManualClock::new());
+    let memory = Gate::new(policies_of(&["2/min"]), Memory::new(TableOptions::with_keys(10), ManualClock::new()));
+    let here = Limited::new(LimitLayer::by_policies(Arc::new(memory)));
+    let there = Limited::new(LimitLayer::by_policies(gate_over(&store, &["2/min"])));
+    let seen_with = |send: &dyn Fn(Request<Body>) -> Seen| {
+        let (keeps, mut request) = (Arc::new(Keeps::default()), keyed("a"));
+        Onlooker::new(keeps.clone()).accompany(&mut request);
+        send(request);
+        let seen = keeps.0.lock().unwrap().clone();
+        seen
+    };
+    for expected in [Some((true, Some(1))), Some((true, Some(0))), Some((false, Some(0)))] {
+        assert_eq!(seen_with(&|request| here.send(request)), [expected]);
+        assert_eq!(seen_with(&|request| there.send(request)), [expected]);
+    }
+    there.send(keyed("a"));
+    store.now(Mood::Fails);
+    assert_eq!(seen_with(&|request| there.send(request)), [None]);
 }
 
 #[test]
