@@ -161,9 +161,11 @@ fn policies_take_the_same_road_and_the_watch_sees_every_decision() {
     assert_eq!(*seen, [allowed.clone(), allowed.clone(), (Some(false), but_one), allowed, (None, vec![])]);
 }
 
+type PassedWithLeft = Option<(bool, Option<u64>)>;
+
 /// Keeps what it sees: did the request pass, and what is left to it?
 #[derive(Default)]
-struct Keeps(Mutex<Vec<Option<(bool, Option<u64>)>>>);
+struct Keeps(Mutex<Vec<PassedWithLeft>>);
 
 impl Onlook for Keeps {
     fn see(&self, sight: &Sight<'_>) {
@@ -182,8 +184,7 @@ fn an_onlooker_sees_what_was_decided_on_its_request_at_once_or_later() {
         let (keeps, mut request) = (Arc::new(Keeps::default()), keyed("a"));
         Onlooker::new(keeps.clone()).accompany(&mut request);
         send(request);
-        let seen = keeps.0.lock().unwrap().clone();
-        seen
+        keeps.0.lock().unwrap().clone()
     };
     for expected in [Some((true, Some(1))), Some((true, Some(0))), Some((false, Some(0)))] {
         assert_eq!(seen_with(&|request| here.send(request)), [expected]);
