@@ -11,10 +11,10 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
+use hyper::server::conn::http1::{self, UpgradeableConnection};
 use pin_project_lite::pin_project;
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
@@ -23,6 +23,7 @@ use tower_service::Service;
 use crate::called::Called;
 use crate::progress::{Flight, Phase, Progress};
 use crate::stream::Stream;
+use crate::tether::Tether;
 use crate::{Bounds, Drain, Peer};
 
 /// How a connection ended.
@@ -37,6 +38,8 @@ pub(crate) enum End {
 }
 
 /// Serves the requests of one connection until it ends.
+///
+/// If a request upgrades it, it ends when whoever passes its bytes from then on has closed it.
 pub(crate) async fn converse<S, B>(socket: TcpStream, peer: Peer, service: S, bounds: &Bounds, drain: &Drain) -> End
 where
     S: Service<Request<Incoming>, Response = Response<B>> + Clone,
@@ -45,10 +48,31 @@ where
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let progress = Arc::new(Progress::new());
-    let stream = Stream::new(socket, Arc::clone(&progress), bounds.stall_timeout);
+    let (tether, tethered) = Tether::new();
+    let stream = Stream::new(socket, tethered, Arc::clone(&progress), bounds.stall_timeout);
     let service = Observed { service, peer, progress: Arc::clone(&progress) };
-    let mut connection = pin!(http(bounds).serve_connection(stream, service));
-    let mut watchdog = pin!(Watchdog::new(progress, bounds));
+    let end = {
+        let connection = pin!(http(bounds).serve_connection(stream, service).with_upgrades());
+        let watchdog = pin!(Watchdog::new(progress, bounds));
+        until_end(connection, watchdog, drain).await
+    };
+    if end == End::Closed {
+        tether.gone().await;
+    }
+    end
+}
+
+async fn until_end<S, B>(
+    mut connection: Pin<&mut UpgradeableConnection<Stream, Observed<S>>>,
+    mut watchdog: Pin<&mut Watchdog>,
+    drain: &Drain,
+) -> End
+where
+    S: Service<Request<Incoming>, Response = Response<B>> + Clone,
+    S::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: Body<Data = Bytes> + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
     let mut draining = pin!(drain.started());
     // The task's waker stays the same, so it is enough to leave it with the switch once.
     let (mut listening, mut drained) = (false, false);
@@ -130,7 +154,7 @@ impl Watchdog {
                 Phase::Head => return Poll::Ready(Bite::Slow),
                 Phase::Idle if *this.watched == present => return Poll::Ready(Bite::Idle),
                 // Something happened since, or is happening; look again later.
-                Phase::Idle | Phase::Busy => {
+                Phase::Idle | Phase::Busy | Phase::Upgraded => {
                     *this.watched = present;
                     this.timer.set(sleep(*this.idle_timeout));
                     *this.is_set = false;
@@ -182,6 +206,11 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let answer = ready!(this.answer.poll(cx))?;
+        if answer.status() == StatusCode::SWITCHING_PROTOCOLS
+            && let Some(flight) = &this.flight
+        {
+            flight.upgrades();
+        }
         Poll::Ready(Ok(answer.map(|body| InFlight { body, _flight: this.flight.take() })))
     }
 }

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::request;
-use http::uri::{PathAndQuery, Uri};
+use http::uri::{PathAndQuery, Scheme, Uri};
 use http::{Method, StatusCode, Version};
 
 use tidegate_policy::Client;
@@ -103,7 +103,8 @@ pub(crate) fn request(
     if seen.claims && !trusted {
         CLAIMS.iter().for_each(|name| drop(parts.headers.remove(name)));
     }
-    introduce(&mut parts.headers, peer, seen.forwarded && trusted);
+    let scheme = scheme(&parts.extensions);
+    introduce(&mut parts.headers, peer, scheme, seen.forwarded && trusted);
     parts.version = Version::HTTP_11;
     parts.extensions.clear();
     Ok(())
@@ -194,8 +195,17 @@ fn tokens(value: &HeaderValue) -> impl Iterator<Item = HeaderName> {
     names.filter(|name| *name != header::HOST && *name != header::CONTENT_LENGTH)
 }
 
+/// What the client spoke on its connection, as [`crate::serve`] notes it; what the request's target says counts for
+/// nothing.
+fn scheme(extensions: &http::Extensions) -> &'static str {
+    match extensions.get::<Scheme>() {
+        Some(scheme) if *scheme == Scheme::HTTPS => "https",
+        _ => "http",
+    }
+}
+
 /// Says who the client is. What a trusted peer said of it stays, and the peer is added.
-fn introduce(headers: &mut HeaderMap, peer: Client, keep: bool) {
+fn introduce(headers: &mut HeaderMap, peer: Client, scheme: &'static str, keep: bool) {
     let mut said = if keep { chain(headers) } else { Vec::new() };
     match peer {
         Client::Ip(IpAddr::V4(ip)) if said.is_empty() => {
@@ -214,7 +224,7 @@ fn introduce(headers: &mut HeaderMap, peer: Client, keep: bool) {
         Client::Unix => {}
     }
     if !(keep && headers.contains_key(X_FORWARDED_PROTO)) {
-        headers.insert(X_FORWARDED_PROTO, HeaderValue::from_static("http"));
+        headers.insert(X_FORWARDED_PROTO, HeaderValue::from_static(scheme));
     }
     if !(keep && headers.contains_key(X_FORWARDED_HOST))
         && let Some(host) = headers.get(header::HOST).cloned()

@@ -41,6 +41,7 @@ mod serve;
 mod store_level;
 mod store_metrics;
 mod stream;
+mod tether;
 mod undone;
 mod upload;
 mod upstream;

@@ -15,6 +15,8 @@ pub(crate) enum Phase {
     Busy,
     /// Nothing has come since the last answer.
     Idle,
+    /// HTTP has ended here; what passes now is between the client and whoever answered. It stays like this.
+    Upgraded,
 }
 
 /// What is known of one connection.
@@ -36,6 +38,7 @@ impl Progress {
         match self.phase.load(Relaxed) {
             phase if phase == Phase::Head as u8 => Phase::Head,
             phase if phase == Phase::Busy as u8 => Phase::Busy,
+            phase if phase == Phase::Upgraded as u8 => Phase::Upgraded,
             _ => Phase::Idle,
         }
     }
@@ -62,7 +65,11 @@ impl Progress {
 
     /// May the client have sent what nobody has read? Part of a body, or what follows a head that was refused.
     pub(crate) fn left_something_unread(&self) -> bool {
-        self.has_body.load(Relaxed) || self.phase() == Phase::Head
+        match self.phase() {
+            Phase::Head => true,
+            Phase::Busy | Phase::Idle => self.has_body.load(Relaxed),
+            Phase::Upgraded => false,
+        }
     }
 }
 
@@ -70,8 +77,17 @@ impl Progress {
 #[derive(Debug)]
 pub(crate) struct Flight(Arc<Progress>);
 
+impl Flight {
+    /// The answer switches the connection to another protocol.
+    pub(crate) fn upgrades(&self) {
+        self.0.phase.store(Phase::Upgraded as u8, Relaxed);
+    }
+}
+
 impl Drop for Flight {
     fn drop(&mut self) {
-        self.0.phase.store(Phase::Idle as u8, Relaxed);
+        if self.0.phase() != Phase::Upgraded {
+            self.0.phase.store(Phase::Idle as u8, Relaxed);
+        }
     }
 }

@@ -16,7 +16,8 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-use crate::progress::Progress;
+use crate::progress::{Phase, Progress};
+use crate::tether::Tethered;
 
 /// The time for which a closing connection reads on.
 const LINGER: Duration = Duration::from_secs(1);
@@ -30,6 +31,7 @@ const COALESCED_BYTES_MAX: usize = 1024;
 /// A client's socket.
 pub(crate) struct Stream {
     socket: TokioIo<TcpStream>,
+    tethered: Tethered,
     progress: Arc<Progress>,
     stall_timeout: Duration,
     /// Runs while the client takes nothing.
@@ -44,8 +46,16 @@ struct Linger {
 }
 
 impl Stream {
-    pub(crate) fn new(socket: TcpStream, progress: Arc<Progress>, stall_timeout: Duration) -> Self {
-        Self { socket: TokioIo::new(socket), progress, stall_timeout, stall: None, linger: None }
+    pub(crate) fn new(socket: TcpStream, tethered: Tethered, progress: Arc<Progress>, stall_timeout: Duration) -> Self {
+        Self { socket: TokioIo::new(socket), tethered, progress, stall_timeout, stall: None, linger: None }
+    }
+
+    /// After an upgrade nobody but the tether says that the connection has to end.
+    fn unless_cut(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        if self.progress.phase() == Phase::Upgraded && self.tethered.poll_cut(cx).is_ready() {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        Ok(())
     }
 
     /// Turns the outcome of a write into an error when nothing could be written for too long.
@@ -56,6 +66,7 @@ impl Stream {
             }
             return written;
         }
+        self.unless_cut(cx)?;
         let timeout = self.stall_timeout;
         let stall = self.stall.get_or_insert_with(|| Box::pin(sleep(timeout)));
         ready!(stall.as_mut().poll(cx));
@@ -80,7 +91,10 @@ impl Stream {
 
 impl Read for Stream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
-        let read = ready!(Pin::new(&mut self.socket).poll_read(cx, buffer));
+        let Poll::Ready(read) = Pin::new(&mut self.socket).poll_read(cx, buffer) else {
+            self.unless_cut(cx)?;
+            return Poll::Pending;
+        };
         self.progress.bytes_came();
         Poll::Ready(read)
     }

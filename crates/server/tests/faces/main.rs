@@ -9,3 +9,4 @@ mod operating;
 mod passing_on;
 mod streaming;
 mod support;
+mod upgrading;
