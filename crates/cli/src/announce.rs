@@ -6,8 +6,8 @@ use tidegate::policy::{Explanation, Policies, Policy};
 use tidegate::{Mode, Sharing};
 
 use crate::config_file::ConfigFile;
-use crate::proxy_flags::ProxyFlags;
 use crate::say;
+use crate::settings::ProxyFlags;
 
 /// Policies that are shown; the others are counted.
 const POLICIES_SHOWN_MAX: usize = 20;
@@ -27,7 +27,7 @@ impl Announcement<'_> {
     pub(crate) fn say(&self, policies: &Policies) {
         let url = format!("http://{}", self.address);
         say::title(&format!("tidegate {} on {url}", env!("CARGO_PKG_VERSION")));
-        match self.flags.upstream() {
+        match self.flags.upstreams.upstream() {
             Some(upstream) => say::entry("upstream", upstream),
             None => say::entry("upstream", &"none given, so it serves a joke of the day of its own"),
         }

@@ -14,11 +14,11 @@ mod file_watch;
 mod flags;
 mod policy_flags;
 mod proxy;
-mod proxy_flags;
 mod reload;
 mod sample;
 mod say;
 mod screen;
+mod settings;
 mod signals;
 mod store;
 

@@ -14,9 +14,9 @@ use crate::config_file::ConfigFile;
 use crate::file_watch::FileWatch;
 use crate::flags::Wrong;
 use crate::policy_flags::{PolicyFlags, belong_into};
-use crate::proxy_flags::ProxyFlags;
 use crate::reload::Reload;
 use crate::screen::Screen;
+use crate::settings::ProxyFlags;
 use crate::store::StoreFlags;
 use crate::{say, signals};
 
@@ -55,7 +55,7 @@ impl Proxy {
             let config = Config { policies: start.config.policies, proxy: start.flags.to_settings() };
             return say::answer(config.to_toml().as_bytes());
         }
-        let (policies, options) = (&start.config.policies, TableOptions::with_keys(start.flags.max_keys()));
+        let (policies, options) = (&start.config.policies, TableOptions::with_keys(start.flags.serving.max_keys()));
         let clock = SystemClock::new();
         match self.store.open(options, policies)? {
             None => {
@@ -106,14 +106,14 @@ impl Start {
             gate,
             level,
             clock: Arc::clone(&clock),
-            upstream: self.flags.upstream().cloned(),
+            upstream: self.flags.upstreams.upstream().cloned(),
             bounds: self.flags.bounds(),
-            dialects: self.flags.dialects(),
+            dialects: self.flags.answers.dialects(),
             notice: Arc::new(say::warning),
         }));
 
-        let (listeners, address) = self.flags.bind()?;
-        let admin = self.flags.bind_admin()?;
+        let (listeners, address) = self.flags.serving.bind()?;
+        let admin = self.flags.admin.bind()?;
         let drain = Drain::new();
         signals::drain_on_signal(&drain)?;
         if let Some((file, contents)) = &self.file {
@@ -140,7 +140,7 @@ impl Start {
     }
 
     fn counted_here(&self) -> String {
-        match self.flags.workers().get() {
+        match self.flags.serving.workers().get() {
             1 => "by this process alone, in memory; 1 worker".to_owned(),
             n => format!("by this process alone, in memory; its {n} workers share the buckets"),
         }

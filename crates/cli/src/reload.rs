@@ -17,9 +17,9 @@ use tidegate_server::{Clock, Gateway};
 use crate::announce::names;
 use crate::config_file::ConfigFile;
 use crate::file_watch::{FileWatch, Found};
-use crate::proxy_flags::ProxyFlags;
 use crate::say;
 use crate::screen::Screen;
+use crate::settings::ProxyFlags;
 
 /// How often the file is looked at.
 const EVERY: Duration = Duration::from_secs(1);

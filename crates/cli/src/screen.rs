@@ -10,7 +10,7 @@ use tidegate_server::{Undone, undone};
 
 use crate::config_file::ConfigFile;
 use crate::flags::Wrong;
-use crate::proxy_flags::ProxyFlags;
+use crate::settings::ProxyFlags;
 
 /// Different quotas that the limits of one configuration can have, so that many reloads find room in a table.
 const QUOTAS_MAX: usize = 16_384;

@@ -11,7 +11,7 @@ use crate::{AddressField, ClientAddress, Exempt, Grouping, Policies, PolicyError
 
 /// The settings of the proxy: its flags by their names, with `_` between words.
 pub const PROXY_SETTINGS: [&str; 8] =
-    ["listen", "upstream", "headers", "max_keys", "upstream_timeout", "grace", "workers", "admin"];
+    ["listen", "workers", "max_keys", "grace", "upstream", "upstream_timeout", "headers", "admin"];
 
 const FILE: Kind = Kind {
     what: "the file",

@@ -1,0 +1,117 @@
+//! Where clients connect, and how they are served.
+
+use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroUsize;
+use std::str::FromStr;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+
+use super::Group;
+use super::field::{Field, Given, Seconds};
+
+/// How many keys fit unless told otherwise.
+const KEYS: usize = 1 << 20;
+const LISTEN: &str = "127.0.0.1:8080";
+const GRACE: Duration = Duration::from_secs(30);
+
+/// Where clients connect, and how they are served.
+#[derive(Args, Clone, Default)]
+pub(crate) struct Serving {
+    /// Where clients connect. [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<Given<Listen>>,
+
+    /// Threads that serve; one for each processor unless told otherwise.
+    #[arg(long, value_name = "COUNT")]
+    workers: Option<Given<Workers>>,
+
+    /// Keys to have room for; beyond, --at-bound says what happens. 25.6 bytes each, reserved at once and touched as
+    /// they are used. [default: 1048576]
+    #[arg(long, value_name = "COUNT")]
+    max_keys: Option<Given<Keys>>,
+
+    /// Seconds that requests in flight are given when the program is told to stop. [default: 30]
+    #[arg(long, value_name = "SECONDS")]
+    grace: Option<Given<Seconds<0, 86_400>>>,
+}
+
+impl Group for Serving {
+    fn fields(&mut self) -> Vec<(&'static str, &mut dyn Field)> {
+        vec![
+            ("listen", &mut self.listen),
+            ("workers", &mut self.workers),
+            ("max_keys", &mut self.max_keys),
+            ("grace", &mut self.grace),
+        ]
+    }
+}
+
+impl Serving {
+    pub(crate) fn max_keys(&self) -> usize {
+        self.max_keys.as_ref().map_or(KEYS, |keys| keys.0)
+    }
+
+    pub(crate) fn workers(&self) -> NonZeroUsize {
+        let workers = self.workers.as_ref().map(|workers| workers.0);
+        workers.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+    }
+
+    pub(super) fn grace(&self) -> Duration {
+        self.grace.as_ref().map_or(GRACE, |grace| grace.duration())
+    }
+
+    /// The listeners of the workers, and the first one's address.
+    pub(crate) fn bind(&self) -> anyhow::Result<(Vec<TcpListener>, SocketAddr)> {
+        let address = match &self.listen {
+            Some(listen) => listen.0,
+            None => LISTEN.parse().context("the address to listen on")?,
+        };
+        let listeners = tidegate_server::bind(address, self.workers())
+            .with_context(|| format!("cannot listen on {address}; another program may be there, try --listen"))?;
+        let bound = listeners.first().context("at least one worker listens")?.local_addr()?;
+        Ok((listeners, bound))
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Listen(SocketAddr);
+
+impl FromStr for Listen {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        let address = text.parse().map(Self);
+        address.map_err(|_| "expected an address with a port, such as 127.0.0.1:8080, or 0.0.0.0:8080 for everybody")
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Workers(NonZeroUsize);
+
+impl FromStr for Workers {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        match text.parse().ok().and_then(NonZeroUsize::new) {
+            Some(workers) if workers.get() <= 1_024 => Ok(Self(workers)),
+            _ => Err("expected a whole number from 1 to 1024"),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Keys(usize);
+
+impl FromStr for Keys {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        match text.parse() {
+            Ok(keys @ 1..=0x1_0000_0000) => Ok(Self(keys)),
+            _ => Err("expected a whole number from 1 to 4294967296"),
+        }
+    }
+}
