@@ -1,4 +1,4 @@
-//! Denials in gRPC's own shape.
+//! Denials in gRPC's own shape, and other failures.
 //!
 //! An answer without messages has its trailers in the header section ("Trailers-Only", gRPC over HTTP/2): status 200,
 //! `grpc-status`, `grpc-message`, and in `grpc-status-details-bin` a `google.rpc.Status` with
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue, Response, request::Parts};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, request::Parts};
 
 use crate::text::percent;
 use crate::{Denial, Dialects, Reason, Report, fields};
@@ -23,13 +23,21 @@ const GRPC_STATUS_DETAILS: HeaderName = HeaderName::from_static("grpc-status-det
 const GRPC_RETRY_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
 /// Codes of `google.rpc.Code`.
+const DEADLINE_EXCEEDED: u16 = 4;
+const UNIMPLEMENTED: u16 = 12;
 const RESOURCE_EXHAUSTED: u16 = 8;
 const INTERNAL: u16 = 13;
 const UNAVAILABLE: u16 = 14;
 
-/// Is it `application/grpc`, with or without the name of an encoding? (gRPC-Web has an answer of another shape.)
+/// Is it `application/grpc`, with or without the name of an encoding?
 pub(crate) fn is_grpc(parts: &Parts) -> bool {
-    let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.as_bytes().strip_prefix(b"application/grpc"));
+    is_grpc_call(&parts.headers)
+}
+
+/// Are these the fields of a gRPC call, or of its answer? (gRPC-Web has another shape.)
+#[must_use]
+pub fn is_grpc_call(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.as_bytes().strip_prefix(b"application/grpc"));
     kind.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';' | b' ')))
 }
 
@@ -51,7 +59,25 @@ pub(crate) fn answer(denial: &Denial, dialects: Dialects) -> Response<Bytes> {
     answer
 }
 
-fn insert(headers: &mut http::HeaderMap, name: HeaderName, value: String) {
+/// The answer to a gRPC call that failed on its way, where a request of another kind would be answered with `status`.
+#[must_use]
+pub fn failed_call(status: StatusCode, detail: &str) -> Response<Bytes> {
+    let code = match status {
+        StatusCode::NOT_FOUND | StatusCode::NOT_IMPLEMENTED => UNIMPLEMENTED,
+        StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => DEADLINE_EXCEEDED,
+        StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => UNAVAILABLE,
+        _ => INTERNAL,
+    };
+    let mut answer = Response::new(Bytes::new());
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    headers.insert(GRPC_STATUS, HeaderValue::from(code));
+    insert(headers, GRPC_MESSAGE, percent_encoded(detail));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
+}
+
+fn insert(headers: &mut HeaderMap, name: HeaderName, value: String) {
     // Encoded, so it is ASCII.
     if let Ok(value) = HeaderValue::try_from(value) {
         headers.insert(name, value);

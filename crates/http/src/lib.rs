@@ -62,6 +62,7 @@ pub use by_policies::{ByPolicies, Sight};
 pub use denial::{Denial, Reason};
 pub use fields::{Dialect, Dialects, Reset, UnknownDialect};
 pub use future::LimitFuture;
+pub use grpc::{failed_call, is_grpc_call};
 pub use layer::LimitLayer;
 pub use onlooker::{Onlook, Onlooker};
 pub use report::Report;

@@ -6,6 +6,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Sleep, sleep};
 
-use crate::pool::Lease;
+use crate::line::Line;
+use crate::upload::Pace;
 
 /// The body of an answer: made here, or on its way from the upstream.
 #[derive(Debug, Default)]
@@ -39,9 +41,10 @@ impl From<Bytes> for ProxyBody {
 }
 
 impl ProxyBody {
-    pub(crate) fn passing(incoming: Incoming, lease: Lease, stall_timeout: Duration) -> Self {
+    /// A body that comes over `line`, while the request's may still come at `pace`.
+    pub(crate) fn passing(incoming: Incoming, line: Line, pace: Option<Arc<Pace>>, stall_timeout: Duration) -> Self {
         let ended = incoming.is_end_stream();
-        Self(Kind::Passing(Passing { incoming, lease: Some(lease), ended, stall: None, stall_timeout }))
+        Self(Kind::Passing(Passing { incoming, line: Some(line), ended, stall: None, stall_timeout, pace }))
     }
 }
 
@@ -79,24 +82,31 @@ impl From<Infallible> for BodyError {
     }
 }
 
-/// A response body from the upstream. When it ends, its connection goes back to the pool; when it is dropped before,
-/// the connection is closed.
+/// A response body from the upstream. When it ends, its connection is for the next request; when it is dropped before,
+/// the upstream is told: by closing the connection, or on a shared one by resetting the stream.
 #[derive(Debug)]
 struct Passing {
     incoming: Incoming,
-    lease: Option<Lease>,
+    line: Option<Line>,
     ended: bool,
     /// Runs while the upstream sends nothing.
-    stall: Option<Pin<Box<Sleep>>>,
+    stall: Option<Stall>,
     stall_timeout: Duration,
+    /// Of the request's body, if there is one.
+    pace: Option<Arc<Pace>>,
+}
+
+#[derive(Debug)]
+struct Stall {
+    timer: Pin<Box<Sleep>>,
+    /// The pace of the request's body when the timer was set.
+    frames: u32,
 }
 
 impl Passing {
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) else {
-            let timeout = self.stall_timeout;
-            let stall = self.stall.get_or_insert_with(|| Box::pin(sleep(timeout)));
-            ready!(stall.as_mut().poll(cx));
+            ready!(self.poll_stall(cx));
             return Poll::Ready(Some(Err(BodyError::Stalled)));
         };
         self.stall = None;
@@ -107,14 +117,27 @@ impl Passing {
         };
         Poll::Ready(frame.map(|frame| frame.map_err(BodyError::Upstream)))
     }
+
+    /// Ready when nothing has come for too long, and nothing was sent either.
+    fn poll_stall(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let (timeout, frames) = (self.stall_timeout, self.pace.as_ref().map_or(0, |pace| pace.frames()));
+        let stall = self.stall.get_or_insert_with(|| Stall { timer: Box::pin(sleep(timeout)), frames });
+        loop {
+            ready!(stall.timer.as_mut().poll(cx));
+            if stall.frames == frames {
+                return Poll::Ready(());
+            }
+            *stall = Stall { timer: Box::pin(sleep(timeout)), frames };
+        }
+    }
 }
 
 impl Drop for Passing {
     fn drop(&mut self) {
-        if let Some(lease) = self.lease.take()
+        if let Some(line) = self.line.take()
             && self.ended
         {
-            lease.give_back();
+            line.give_back();
         }
     }
 }

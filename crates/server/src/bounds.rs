@@ -47,6 +47,9 @@ pub struct UpstreamBounds {
     pub answer_timeout: Duration,
     /// The time for which the upstream may send nothing of a response body that it began. 60 seconds by default.
     pub stall_timeout: Duration,
+    /// The time for which nothing may pass, in either direction, on what is expected to be silent now and then: a gRPC
+    /// call (its head included), an event stream, an upgraded connection. An hour by default.
+    pub stream_timeout: Duration,
 }
 
 impl Default for Bounds {
@@ -73,6 +76,7 @@ impl Default for UpstreamBounds {
             connect_timeout: Duration::from_secs(5),
             answer_timeout: Duration::from_secs(60),
             stall_timeout: Duration::from_secs(60),
+            stream_timeout: Duration::from_secs(3600),
         }
     }
 }

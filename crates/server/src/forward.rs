@@ -73,7 +73,7 @@ impl Seen {
     }
 }
 
-/// Makes of a client's request the one for the upstream.
+/// Makes of a client's request, whose host is settled, the one for the upstream, in the form of HTTP/1.1.
 ///
 /// `trusted` says that the peer is a proxy whose word about the client counts.
 pub(crate) fn request(
@@ -83,11 +83,7 @@ pub(crate) fn request(
     trusted: bool,
     upstream: &Upstream,
 ) -> Result<(), Refusal> {
-    if parts.method == Method::CONNECT {
-        return Err(refuse(StatusCode::NOT_IMPLEMENTED, "CONNECT is not supported: this is not a forward proxy"));
-    }
     let seen = Seen::in_fields(&parts.headers);
-    settle_host(parts, upstream)?;
     settle_target(parts, upstream)?;
     let trailers = seen.of_connection && accepts_trailers(&parts.headers);
     if seen.of_connection {
@@ -99,6 +95,9 @@ pub(crate) fn request(
     }
     if has_body && !parts.headers.contains_key(header::CONTENT_LENGTH) {
         parts.headers.insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    }
+    if parts.version == Version::HTTP_2 {
+        join_cookies(&mut parts.headers);
     }
     if seen.claims && !trusted {
         CLAIMS.iter().for_each(|name| drop(parts.headers.remove(name)));
@@ -120,26 +119,46 @@ pub(crate) fn response(headers: &mut HeaderMap) {
     remove_fields_of_connection(headers, seen);
 }
 
-/// Exactly one `Host`; that of the target, if it names one (RFC 9112, section 3.2).
-fn settle_host(parts: &mut request::Parts, upstream: &Upstream) -> Result<(), Refusal> {
+/// Exactly one `Host`; that of the target, if it names one (RFC 9112, section 3.2; RFC 9113, section 8.3.1). A request
+/// that needs none and has none gets `otherwise`.
+pub(crate) fn settle_host(parts: &mut request::Parts, otherwise: &HeaderValue) -> Result<(), Refusal> {
+    let bad = |detail| Err(refuse(StatusCode::BAD_REQUEST, detail));
+    if parts.method == Method::CONNECT {
+        return Err(refuse(StatusCode::NOT_IMPLEMENTED, "CONNECT is not supported: this is not a forward proxy"));
+    }
     let mut hosts = parts.headers.get_all(header::HOST).iter();
     let (first, second) = (hosts.next(), hosts.next());
     if second.is_some() {
-        return Err(refuse(StatusCode::BAD_REQUEST, "the request has more than one Host field"));
+        return bad("the request has more than one Host field");
     }
-    if first.is_none() && parts.version != Version::HTTP_10 {
-        return Err(refuse(StatusCode::BAD_REQUEST, "the request has no Host field"));
+    let is_http2 = parts.version == Version::HTTP_2;
+    if first.is_none() && parts.version != Version::HTTP_10 && !(is_http2 && parts.uri.authority().is_some()) {
+        return bad("the request has no Host field");
     }
     let host = match parts.uri.authority() {
         Some(authority) => match HeaderValue::from_str(authority.as_str()) {
             Ok(host) if !authority.as_str().contains('@') => host,
-            _ => return Err(refuse(StatusCode::BAD_REQUEST, "the request's target names no valid host")),
+            _ => return bad("the request's target names no valid host"),
         },
-        None if first.is_none() => upstream.host().clone(),
+        None if first.is_none() => otherwise.clone(),
         None => return Ok(()),
     };
+    if is_http2 && first.is_some_and(|first| !first.as_bytes().eq_ignore_ascii_case(host.as_bytes())) {
+        return bad("the request names two hosts");
+    }
     parts.headers.insert(header::HOST, host);
     Ok(())
+}
+
+/// HTTP/2 may carry each cookie in a field of its own; elsewhere there is one field (RFC 9113, section 8.2.3).
+fn join_cookies(headers: &mut HeaderMap) {
+    if headers.get_all(header::COOKIE).iter().nth(1).is_some() {
+        let all: Vec<&[u8]> = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+        // Field values, and what may stand in one.
+        if let Ok(joined) = HeaderValue::from_bytes(&all.join(&b"; "[..])) {
+            headers.insert(header::COOKIE, joined);
+        }
+    }
 }
 
 /// The target in origin form, behind the upstream's path.

@@ -17,7 +17,9 @@ use tower_layer::Layer as _;
 
 use crate::in_force::Observed;
 use crate::metrics::Metrics;
-use crate::{Admin, Believed, Bounds, Clock, Drain, Jokes, Proxy, ProxySetup, Setup, StoreLevel, Upstream, run};
+use crate::{
+    Admin, Believed, Bounds, Clock, Drain, Jokes, Proxy, ProxySetup, Setup, StoreLevel, UpstreamTls, Upstreams, run,
+};
 
 /// Whom to tell what an operator should know.
 pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;
@@ -32,7 +34,9 @@ pub struct GatewaySetup<S> {
     /// store decides by, if it is in this process.
     pub clock: Clock,
     /// Where allowed requests go; to the built-in API if there is none.
-    pub upstream: Option<Upstream>,
+    pub upstreams: Option<Upstreams>,
+    /// Which upstreams over TLS are trusted; none if it is not there.
+    pub tls: Option<UpstreamTls>,
     /// How much is taken and passed on.
     pub bounds: Bounds,
     /// What clients are told about limits.
@@ -44,7 +48,8 @@ pub struct GatewaySetup<S> {
 /// A reverse proxy behind limits, with its admin face.
 pub struct Gateway<S> {
     believed: Believed,
-    upstream: Option<Upstream>,
+    upstreams: Option<Upstreams>,
+    tls: Option<UpstreamTls>,
     bounds: Bounds,
     clock: Clock,
     metrics: Arc<Metrics>,
@@ -56,14 +61,14 @@ impl<S: Store + 'static> Gateway<S> {
     /// A gateway that serves as soon as it is run.
     #[must_use]
     pub fn new(setup: GatewaySetup<S>) -> Self {
-        let GatewaySetup { gate, level, clock, upstream, bounds, dialects, notice } = setup;
+        let GatewaySetup { gate, level, clock, upstreams, tls, bounds, dialects, notice } = setup;
         let store = gate.shared_store();
         let metrics = Arc::new(Metrics::new(&[]).with_store(move || level(&store)));
         let believed = Believed::from(gate.policies().client().trust.clone());
         let in_force = Observed::new(gate, Arc::clone(&clock), Arc::clone(&metrics), notice);
         // Which preflights are counted, the policies say.
         let layer = LimitLayer::asking(in_force.clone()).count_preflights().dialects(dialects);
-        Self { believed, upstream, bounds, clock, metrics, in_force, layer }
+        Self { believed, upstreams, tls, bounds, clock, metrics, in_force, layer }
     }
 
     /// Calls `with` with the policies in force.
@@ -108,9 +113,9 @@ impl<S: Store + 'static> Gateway<S> {
 
     fn serve(&self, listeners: Vec<TcpListener>, drain: &Drain) -> io::Result<()> {
         let setup = Setup { bounds: self.bounds.clone(), connections: self.metrics.connections.clone() };
-        match self.upstream.clone() {
-            Some(upstream) => {
-                let proxy = || Proxy::new(self.proxy(upstream.clone()));
+        match self.upstreams.clone() {
+            Some(upstreams) => {
+                let proxy = || Proxy::new(self.proxy(upstreams.clone()));
                 run(listeners, || self.layer.layer(proxy()), &setup, drain)
             }
             None => {
@@ -121,9 +126,10 @@ impl<S: Store + 'static> Gateway<S> {
         }
     }
 
-    fn proxy(&self, upstream: Upstream) -> ProxySetup {
+    fn proxy(&self, upstreams: Upstreams) -> ProxySetup {
         ProxySetup {
-            upstream,
+            upstreams,
+            tls: self.tls.clone(),
             bounds: self.bounds.clone(),
             trust: self.believed.clone(),
             metrics: self.metrics.upstream.clone(),
@@ -135,7 +141,7 @@ impl<S: Store + 'static> Gateway<S> {
 impl<S> fmt::Debug for Gateway<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gateway")
-            .field("upstream", &self.upstream)
+            .field("upstreams", &self.upstreams)
             .field("bounds", &self.bounds)
             .finish_non_exhaustive()
     }

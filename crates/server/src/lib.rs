@@ -8,8 +8,10 @@
 //! - Bodies are passed on frame by frame, never collected. Whatever can grow has a bound in [`Bounds`].
 //! - No clock is read here: time-outs are the runtime's, and who wants to know how long something took hands in a clock.
 //!
-//! Read `serve` and `connection` for the client's side, `proxy` for the road between, `forward` for what changes on
-//! it, `route`, `pool`, `body` and `upload` for the other side, `metrics` and `admin` for the operator's.
+//! Read `serve` and `connection` for the client's side, `proxy` for the road between, `upstreams` for where it leads,
+//! `forward` for what changes on it. Of the other side `route` is the middle: `dial` connects, `pool` keeps connections
+//! for HTTP/1.1 and `trunks` those for HTTP/2, `exchange` is one request on its way, `body` and `upload` are what it
+//! carries, `upgrade` and `tunnel` what leaves HTTP. `metrics` and `admin` are the operator's.
 
 #![forbid(unsafe_code)]
 
@@ -21,14 +23,19 @@ mod called;
 mod config_metrics;
 mod connection;
 mod connections;
+mod dial;
 mod drain;
+mod exchange;
 mod failure;
 mod forward;
 mod gateway;
+mod grpc_timeout;
 mod histogram;
 mod in_force;
 mod joke;
+mod line;
 mod listen;
+mod manner;
 mod metrics;
 mod passed_on;
 mod patience;
@@ -38,13 +45,21 @@ mod progress;
 mod proxy;
 mod route;
 mod serve;
+mod socket;
 mod store_level;
 mod store_metrics;
 mod stream;
+mod sweep;
 mod tether;
+mod translate;
+mod trunks;
+mod tunnel;
 mod undone;
+mod upgrade;
 mod upload;
 mod upstream;
+mod upstream_tls;
+mod upstreams;
 mod workers;
 
 pub use admin::Admin;
@@ -66,6 +81,8 @@ pub use store_level::StoreLevel;
 pub use store_metrics::StoreMetrics;
 pub use undone::{Undone, undone};
 pub use upstream::{Upstream, UpstreamError};
+pub use upstream_tls::{UpstreamTls, UpstreamTlsError};
+pub use upstreams::{Destination, DestinationError, Upstreams, UpstreamsError};
 pub use workers::run;
 
 pub use tidegate_policy::{Peer, Trust};

@@ -6,6 +6,7 @@ use http::StatusCode;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::Histogram;
@@ -35,6 +36,8 @@ pub struct UpstreamMetrics {
     failures: [Counter; Failed::ALL.len()],
     /// The time from a request's passing on to the end of the response's header section.
     pub latency: Histogram,
+    /// Connections of clients that are joined to one of the upstream, after an upgrade.
+    pub upgraded: Gauge,
 }
 
 /// Why there was no response from the upstream.
@@ -42,6 +45,8 @@ pub struct UpstreamMetrics {
 pub enum Failed {
     /// No connection to it could be made.
     Connect,
+    /// Its certificate is not trusted, or there is no TLS to be had with it.
+    Tls,
     /// It closed or reset the connection before it answered.
     Closed,
     /// What it sent is not an HTTP response that can be passed on.
@@ -51,11 +56,12 @@ pub enum Failed {
 }
 
 impl Failed {
-    const ALL: [Self; 4] = [Self::Connect, Self::Closed, Self::Malformed, Self::Timeout];
+    const ALL: [Self; 5] = [Self::Connect, Self::Tls, Self::Closed, Self::Malformed, Self::Timeout];
 
     fn name(self) -> &'static str {
         match self {
             Self::Connect => "connect",
+            Self::Tls => "tls",
             Self::Closed => "closed",
             Self::Malformed => "malformed",
             Self::Timeout => "timeout",
@@ -90,11 +96,18 @@ impl UpstreamMetrics {
             Unit::Seconds,
             latency.clone(),
         );
+        let upgraded = Gauge::default();
+        registry.register(
+            "upgraded_connections",
+            "Connections that changed their protocol, open now",
+            upgraded.clone(),
+        );
         let classes = ["1xx", "2xx", "3xx", "4xx", "5xx"];
         Self {
             classes: classes.map(|class| responses.get_or_create(&ClassLabel { class }).clone()),
             failures: Failed::ALL.map(|reason| failures.get_or_create(&ReasonLabel { reason: reason.name() }).clone()),
             latency,
+            upgraded,
         }
     }
 

@@ -12,6 +12,15 @@ use tokio::time::{Sleep, sleep};
 use crate::failure::Failure;
 use crate::upload::Pace;
 
+/// For how long which side may keep the other waiting before there is an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// The upstream, with its answer or with taking the request's body.
+    pub(crate) answer: Duration,
+    /// The client, with a piece of that body.
+    pub(crate) client: Duration,
+}
+
 pin_project! {
     /// An answer that fails when it is overdue. As long as the request's body makes progress it is not.
     pub(crate) struct Patient<F> {
@@ -22,15 +31,14 @@ pin_project! {
         pace: Option<Arc<Pace>>,
         // The pace when the timer was set.
         frames: u32,
-        answer_timeout: Duration,
-        client_stall: Duration,
+        patience: Patience,
     }
 }
 
 impl<F> Patient<F> {
-    pub(crate) fn new(answer: F, pace: Option<Arc<Pace>>, answer_timeout: Duration, client_stall: Duration) -> Self {
-        let timer = sleep(if pace.is_some() { client_stall } else { answer_timeout });
-        Self { answer, timer, pace, frames: 0, answer_timeout, client_stall }
+    pub(crate) fn new(answer: F, pace: Option<Arc<Pace>>, patience: Patience) -> Self {
+        let timer = sleep(if pace.is_some() { patience.client } else { patience.answer });
+        Self { answer, timer, pace, frames: 0, patience }
     }
 }
 
@@ -50,7 +58,7 @@ impl<F: Future> Future for Patient<F> {
                 return Poll::Ready(Err(if clients_turn { Failure::ClientStalled } else { Failure::Silent }));
             }
             *this.frames = pace.frames();
-            this.timer.set(sleep(if clients_turn { *this.client_stall } else { *this.answer_timeout }));
+            this.timer.set(sleep(if clients_turn { this.patience.client } else { this.patience.answer }));
         }
     }
 }

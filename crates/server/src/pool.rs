@@ -1,17 +1,17 @@
 //! Connections to the upstream that wait for their next request.
 //!
-//! One pool per worker. The connection used last is used next, so that under less load the others grow old and are
-//! closed. No clock is read for that: a sweep passes twice in the idle time, and what two sweeps saw idle is closed.
+//! One pool per worker and upstream. The connection used last is used next, so that under less load the others grow old
+//! (`sweep`) and are closed.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hyper::client::conn::http1::SendRequest;
 use tokio::task::AbortHandle;
-use tokio::time::sleep;
 
+use crate::sweep::{self, Age};
 use crate::upload::Upload;
 
 /// The idle connections of one worker.
@@ -24,12 +24,9 @@ pub(crate) struct Pool {
 
 struct Idle {
     wire: Wire,
-    /// Sweeps that passed since it was last used.
-    sweeps: u8,
+    /// Since it was last used.
+    age: Age,
 }
-
-/// Sweeps that an idle connection outlives; the idle time is divided by as many.
-const SWEEPS_MAX: u8 = 2;
 
 impl Pool {
     pub(crate) fn new(idle_max: usize, idle_timeout: Duration) -> Arc<Self> {
@@ -56,9 +53,10 @@ impl Pool {
         // One that is not ready still has a request body to send that nobody wants; it is closed.
         let mut idle = self.idle();
         if wire.sender.is_ready() && idle.len() < self.idle_max {
-            idle.push(Idle { wire, sweeps: 0 });
+            idle.push(Idle { wire, age: Age::default() });
             if !self.sweeping.swap(true, Relaxed) {
-                tokio::spawn(sweep(Arc::downgrade(self), self.idle_timeout / u32::from(SWEEPS_MAX)));
+                let pool = Arc::downgrade(self);
+                sweep::start(self.idle_timeout, move || pool.upgrade().is_some_and(|pool| pool.pass()));
             }
         }
     }
@@ -66,10 +64,7 @@ impl Pool {
     /// Closes what has been idle for too long. Is anything left?
     fn pass(&self) -> bool {
         let mut idle = self.idle();
-        idle.retain_mut(|one| {
-            one.sweeps += 1;
-            one.sweeps <= SWEEPS_MAX && !one.wire.sender.is_closed()
-        });
+        idle.retain_mut(|one| !one.age.is_up() && !one.wire.sender.is_closed());
         self.sweeping.store(!idle.is_empty(), Relaxed);
         !idle.is_empty()
     }
@@ -80,17 +75,7 @@ impl Pool {
     }
 }
 
-async fn sweep(pool: Weak<Pool>, every: Duration) {
-    loop {
-        sleep(every).await;
-        let Some(pool) = pool.upgrade() else { return };
-        if !pool.pass() {
-            return;
-        }
-    }
-}
-
-/// A connection to the upstream. Dropped, it is closed at once, whatever is still to be sent on it.
+/// A connection to an upstream. Dropped, it is closed at once, whatever is still to be sent on it.
 pub(crate) struct Wire {
     sender: SendRequest<Upload>,
     /// The task that reads and writes.

@@ -1,50 +1,88 @@
-//! The way to the upstream: connect or reuse, send, wait for the answer.
+//! The way to one upstream: connect or reuse, send.
 //!
-//! A request is sent a second time only where that cannot do harm: it never left, or it has no body, its method is
-//! idempotent (RFC 9110, section 9.2.2) and a connection that had been idle was closed under it (RFC 9112, section
-//! 9.3.1).
+//! A request is sent a second time only where that cannot do harm:
+//!
+//! - It never left.
+//! - It has no body, its method is idempotent (RFC 9110, section 9.2.2) and a connection that had been idle was closed
+//!   under it (RFC 9112, section 9.3.1).
+//! - It has no body, and the upstream says that it did nothing with it (RFC 9113, section 8.7).
 
 use std::future::Future;
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use http::uri::Authority;
+use http::uri::Scheme;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
-use hyper::client::conn::{TrySendError, http1};
+use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use pin_project_lite::pin_project;
-use tokio::net::{TcpStream, lookup_host};
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::timeout;
 
+use crate::dial::{Dial, Dialled};
+use crate::exchange::{Exchange, Outcome, Tried};
 use crate::failure::Failure;
-use crate::patience::Patient;
+use crate::line::Line;
+use crate::patience::{Patience, Patient};
 use crate::pool::{Lease, Pool, Wire};
+use crate::socket::Socket;
+use crate::translate;
+use crate::trunks::{Channel, Trunks};
 use crate::upload::{Pace, Upload};
-use crate::{Bounds, Upstream, UpstreamBounds};
+use crate::upstream::Speaks;
+use crate::{Bounds, Upstream, UpstreamBounds, UpstreamTls};
 
-/// One worker's way to the upstream.
+/// How often a request is sent that comes back from shared connections unprocessed.
+const TRIES_MAX: usize = 3;
+
+/// One worker's way to one upstream.
 pub(crate) struct Route {
     pub(crate) upstream: Upstream,
     bounds: UpstreamBounds,
-    /// For which a client may owe a piece of its body.
-    client_stall: Duration,
-    http: http1::Builder,
+    dial: Dial,
+    http1: http1::Builder,
     pool: Arc<Pool>,
+    shared: Option<Shared>,
+}
+
+/// What is there for an upstream that may speak HTTP/2.
+struct Shared {
+    scheme: Scheme,
+    trunks: Arc<Trunks>,
+    /// Held by the one request that opens a trunk.
+    opening: Mutex<()>,
+    /// The upstream chose HTTP/1.1 last; then requests need not wait for each other's connections.
+    chose_http1: AtomicBool,
+}
+
+/// What comes of a request on a shared connection.
+enum Sent {
+    Answered(Response<Incoming>),
+    /// The upstream did nothing with it.
+    Again(Request<Upload>),
 }
 
 impl Route {
-    pub(crate) fn new(upstream: Upstream, bounds: &Bounds) -> Self {
-        let mut http = http1::Builder::new();
-        http.max_buf_size(bounds.header_bytes())
+    pub(crate) fn new(upstream: Upstream, tls: Option<UpstreamTls>, bounds: &Bounds) -> Self {
+        let mut http1 = http1::Builder::new();
+        http1
+            .max_buf_size(bounds.header_bytes())
             .max_header_size(bounds.header_bytes())
             .max_headers(bounds.header_fields_max);
+        let shared = |scheme| Shared {
+            scheme,
+            trunks: Trunks::new(bounds),
+            opening: Mutex::new(()),
+            chose_http1: AtomicBool::new(false),
+        };
+        let shared = match upstream.speaks() {
+            Speaks::Http1 => None,
+            Speaks::Http2 => Some(shared(Scheme::HTTP)),
+            Speaks::Tls => Some(shared(Scheme::HTTPS)),
+        };
         let pool = Pool::new(bounds.upstream.idle_max, bounds.upstream.idle_timeout);
-        Self { upstream, bounds: bounds.upstream.clone(), client_stall: bounds.stall_timeout, http, pool }
+        Self { dial: Dial::new(&upstream, tls), upstream, bounds: bounds.upstream.clone(), http1, pool, shared }
     }
 
     /// Sends `request`, whose body comes at `pace`; the answer's header section is what comes of it.
@@ -52,128 +90,141 @@ impl Route {
         self: &Arc<Self>,
         request: Request<Upload>,
         pace: Option<Arc<Pace>>,
+        patience: Patience,
     ) -> Exchange<impl Future<Output = Tried> + Send + use<>> {
-        let route = Arc::clone(self);
-        let way = match self.pool.take() {
+        match self.pool.take() {
             Some(mut lease) => {
-                let copy = copy(&request).map(Box::new);
-                let answer = self.patient(lease.sender().try_send_request(request), pace.clone());
-                Way::Reused { answer, lease: Some(lease), copy }
+                let copy = copy(&request).filter(|copy| copy.method().is_idempotent());
+                let answer = Patient::new(lease.sender().try_send_request(request), pace.clone(), patience);
+                Exchange::on_reused(self, lease, copy, answer, pace, patience)
             }
-            None => Way::fresh(&route, request, pace.clone()),
-        };
-        Exchange { route, pace, way }
-    }
-
-    fn patient<F>(&self, answer: F, pace: Option<Arc<Pace>>) -> Patient<F> {
-        Patient::new(answer, pace, self.bounds.answer_timeout, self.client_stall)
-    }
-
-    /// Sends `request` on a connection of its own.
-    async fn send_fresh(&self, request: Request<Upload>, pace: Option<Arc<Pace>>) -> Outcome {
-        let mut lease = self.connect().await?;
-        let sent = lease.sender().try_send_request(request);
-        match self.patient(sent, pace).await? {
-            Ok(answer) => Ok((answer, lease)),
-            Err(error) => Err(Failure::of(error.error())),
+            None => Exchange::on_other(self, request, pace, patience),
         }
     }
 
-    async fn connect(&self) -> Result<Lease, Failure> {
-        let connected = timeout(self.bounds.connect_timeout, open(self.upstream.authority())).await;
-        let socket = connected.map_err(|_| Failure::ConnectTimeout)?.map_err(Failure::Connect)?;
-        let (sender, connection) =
-            self.http.handshake(TokioIo::new(socket)).await.map_err(|error| Failure::of(&error))?;
-        // Its end is seen by who uses it.
-        let task = tokio::spawn(async move { drop(connection.await) });
-        Ok(self.pool.lease(Wire::new(sender, task.abort_handle())))
-    }
-}
-
-async fn open(authority: &Authority) -> io::Result<TcpStream> {
-    let host = authority.host().trim_start_matches('[').trim_end_matches(']');
-    let port = authority.port_u16().unwrap_or(80);
-    let mut failed = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for address in lookup_host((host, port)).await? {
-        match TcpStream::connect(address).await {
-            Ok(socket) => {
-                socket.set_nodelay(true)?;
-                return Ok(socket);
-            }
-            Err(error) => failed = error,
-        }
-    }
-    Err(failed)
-}
-
-/// A connection's answer to a request, or the request itself if it never left.
-type Tried = Result<Response<Incoming>, TrySendError<Request<Upload>>>;
-
-/// What comes of an exchange.
-pub(crate) type Outcome = Result<(Response<Incoming>, Lease), Failure>;
-
-pin_project! {
-    /// A request on its way. It is a future of few bytes, since each request makes one.
-    pub(crate) struct Exchange<F> {
-        route: Arc<Route>,
+    /// Sends `request` on a shared connection, or on a new one.
+    pub(crate) async fn send_otherwise(
+        &self,
+        mut request: Request<Upload>,
         pace: Option<Arc<Pace>>,
-        #[pin]
-        way: Way<F>,
-    }
-}
-
-pin_project! {
-    #[project = WayView]
-    enum Way<F> {
-        /// On a connection that had been idle.
-        Reused { #[pin] answer: Patient<F>, lease: Option<Lease>, copy: Option<Box<Request<Upload>>> },
-        /// On a new one.
-        Fresh { outcome: Pin<Box<dyn Future<Output = Outcome> + Send>> },
-    }
-}
-
-impl<F> Way<F> {
-    fn fresh(route: &Arc<Route>, request: Request<Upload>, pace: Option<Arc<Pace>>) -> Self {
-        let route = Arc::clone(route);
-        Self::Fresh { outcome: Box::pin(async move { route.send_fresh(request, pace).await }) }
-    }
-}
-
-impl<F: Future<Output = Tried>> Future for Exchange<F> {
-    type Output = Outcome;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
-        let mut this = self.project();
-        let again = match this.way.as_mut().project() {
-            WayView::Fresh { outcome } => return outcome.as_mut().poll(cx),
-            WayView::Reused { answer, lease, copy } => match ready!(answer.poll(cx))? {
-                // It is there until the exchange has ended.
-                Ok(answer) => return Poll::Ready(lease.take().map(|lease| (answer, lease)).ok_or(Failure::Closed)),
-                Err(mut error) => {
-                    let failure = Failure::of(error.error());
-                    match error.take_message().or_else(|| copy.take().map(|copy| *copy)) {
-                        Some(again) if matches!(failure, Failure::Closed) => again,
-                        _ => return Poll::Ready(Err(failure)),
+        patience: Patience,
+    ) -> Outcome {
+        for _ in 0..TRIES_MAX {
+            match (self.line().await?, &self.shared) {
+                (Line::Shared(channel), Some(shared)) => {
+                    match shared.send(&channel, request, pace.clone(), patience).await? {
+                        Sent::Answered(answer) => return Ok((answer, Line::Shared(channel))),
+                        Sent::Again(again) => request = again,
                     }
                 }
-            },
+                (Line::Own(mut lease), _) => {
+                    translate::to_http1(&mut request)?;
+                    let sent = lease.sender().try_send_request(request);
+                    return match Patient::new(sent, pace, patience).await? {
+                        Ok(answer) => Ok((answer, Line::Own(lease))),
+                        Err(error) => Err(Failure::of(error.error())),
+                    };
+                }
+                (Line::Shared(_), None) => break,
+            }
+        }
+        Err(Failure::Closed)
+    }
+
+    /// A place on a shared connection, or a new connection.
+    async fn line(&self) -> Result<Line, Failure> {
+        if let Some(channel) = self.shared.as_ref().and_then(|shared| shared.trunks.take()) {
+            return Ok(Line::Shared(channel));
+        }
+        let line = timeout(self.bounds.connect_timeout, self.new_line()).await;
+        line.map_err(|_| Failure::ConnectTimeout)?
+    }
+
+    async fn new_line(&self) -> Result<Line, Failure> {
+        let Some(shared) = &self.shared else {
+            return self.lease(self.dial.open_http1().await?, false).await.map(Line::Own);
         };
-        this.way.set(Way::fresh(this.route, again, this.pace.clone()));
-        match this.way.project() {
-            WayView::Fresh { outcome } => outcome.as_mut().poll(cx),
-            WayView::Reused { .. } => Poll::Ready(Err(Failure::Closed)),
+        let _alone = shared.alone().await;
+        // Whoever was before us may have left room.
+        if let Some(channel) = shared.trunks.take() {
+            return Ok(Line::Shared(channel));
+        }
+        let dialled = self.dial.open().await?;
+        shared.chose_http1.store(matches!(dialled, Dialled::Http1(_)), Relaxed);
+        match dialled {
+            Dialled::Http1(socket) => self.lease(socket, false).await.map(Line::Own),
+            Dialled::Http2(socket) => shared.trunks.join(socket).await.map(Line::Shared),
+        }
+    }
+
+    /// A connection over `socket` for HTTP/1.1, which can be upgraded or not.
+    async fn lease(&self, socket: Socket, can_upgrade: bool) -> Result<Lease, Failure> {
+        let handshake = self.http1.handshake(TokioIo::new(socket));
+        let (sender, connection) = handshake.await.map_err(|error| Failure::of(&error))?;
+        // Its end is seen by who uses it.
+        let task = match can_upgrade {
+            true => tokio::spawn(async move { drop(connection.with_upgrades().await) }),
+            false => tokio::spawn(async move { drop(connection.await) }),
+        };
+        Ok(self.pool.lease(Wire::new(sender, task.abort_handle())))
+    }
+
+    /// Sends a request that asks for an upgrade, on a new connection that can be upgraded.
+    pub(crate) async fn send_upgradable(
+        &self,
+        request: Request<Upload>,
+        patience: Patience,
+    ) -> Result<(Response<Incoming>, Lease), Failure> {
+        let connected = timeout(self.bounds.connect_timeout, self.dial.open_http1()).await;
+        let socket = connected.map_err(|_| Failure::ConnectTimeout)??;
+        let mut lease = self.lease(socket, true).await?;
+        let sent = lease.sender().send_request(request);
+        match Patient::new(sent, None, patience).await? {
+            Ok(answer) => Ok((answer, lease)),
+            Err(error) => Err(Failure::of(&error)),
         }
     }
 }
 
-/// The same request again, if sending it twice does no harm.
+impl Shared {
+    /// Waits until no other request opens a connection, unless each gets one of its own anyway.
+    async fn alone(&self) -> Option<MutexGuard<'_, ()>> {
+        if self.chose_http1.load(Relaxed) {
+            return None;
+        }
+        let alone = self.opening.lock().await;
+        (!self.chose_http1.load(Relaxed)).then_some(alone)
+    }
+
+    async fn send(
+        &self,
+        channel: &Channel,
+        mut request: Request<Upload>,
+        pace: Option<Arc<Pace>>,
+        patience: Patience,
+    ) -> Result<Sent, Failure> {
+        translate::to_http2(&mut request, &self.scheme)?;
+        let copy = copy(&request);
+        let sent = channel.sender().try_send_request(request);
+        let mut error = match Patient::new(sent, pace, patience).await? {
+            Ok(answer) => return Ok(Sent::Answered(answer)),
+            Err(error) => error,
+        };
+        let failure = Failure::of(error.error());
+        let again = error.take_message().or_else(|| copy.filter(|_| matches!(failure, Failure::Unprocessed)));
+        again.map(Sent::Again).ok_or(failure)
+    }
+}
+
+/// The same request again, if it has no body.
 fn copy(request: &Request<Upload>) -> Option<Request<Upload>> {
-    if !request.method().is_idempotent() || !request.body().is_end_stream() {
+    if !request.body().is_end_stream() {
         return None;
     }
     let mut copy = Request::new(Upload::none());
     *copy.method_mut() = request.method().clone();
     *copy.uri_mut() = request.uri().clone();
+    *copy.version_mut() = request.version();
     *copy.headers_mut() = request.headers().clone();
     Some(copy)
 }

@@ -49,7 +49,8 @@ impl Scene {
             mode: Mode::Enforce,
         }]));
         let proxy = Proxy::new(ProxySetup {
-            upstream: self.host.map_or(format!("http://{upstream}{}", self.path), str::to_owned).parse().unwrap(),
+            upstreams: self.upstreams(upstream),
+            tls: None,
             bounds: self.bounds.clone(),
             trust: if self.trust.is_empty() { Trust::default() } else { self.trust.parse().unwrap() }.into(),
             metrics: metrics.upstream.clone(),
