@@ -31,7 +31,7 @@ async fn an_upstream_that_refuses_is_a_502_that_says_so() {
 
 #[tokio::test]
 async fn an_upstream_without_an_address_is_a_502_that_says_so() {
-    let stage = Scene { host: Some("http://name.invalid:1"), ..Scene::default() }.before(nobody().await);
+    let stage = Scene::of(&["http://name.invalid:1"]).before(nobody().await);
     let answer = Client::to(stage.address).await.get("/").await;
     assert_eq!(answer.status, 502);
     let detail = answer.problem();

@@ -1,12 +1,17 @@
 //! The faces over real sockets: clients that write bytes, and upstreams that behave or do not.
 
+mod choosing;
 mod draining;
 mod elsewhere;
 mod failing;
+mod grpc;
 mod hostile;
 mod limiting;
+mod multiplexed;
 mod operating;
 mod passing_on;
+mod secured;
 mod streaming;
 mod support;
+mod tunnelling;
 mod upgrading;

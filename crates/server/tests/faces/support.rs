@@ -12,9 +12,11 @@ use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use tidegate_core::{Mode, Time};
-use tidegate_server::{Bounds, Drain, LimitName, Metrics, Proxy, ProxySetup, Setup, Trust, bind, serve};
+use tidegate_server::{
+    Bounds, Drain, LimitName, Metrics, Proxy, ProxySetup, Setup, Trust, Upstream, UpstreamTls, Upstreams, bind, serve,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -37,11 +39,27 @@ pub(crate) struct Scene {
     pub(crate) bounds: Bounds,
     pub(crate) trust: &'static str,
     pub(crate) path: &'static str,
-    /// Instead of the upstream's address.
-    pub(crate) host: Option<&'static str>,
+    /// Instead of the upstream's URL; `UPSTREAM` stands for its address. Each goes where a flag would send it.
+    pub(crate) upstreams: Vec<String>,
+    pub(crate) tls: Option<UpstreamTls>,
 }
 
 impl Scene {
+    /// With these upstreams.
+    pub(crate) fn of(upstreams: &[&str]) -> Self {
+        Self { upstreams: upstreams.iter().map(|&text| text.to_owned()).collect(), ..Self::default() }
+    }
+
+    fn destinations(&self, upstream: SocketAddr) -> Upstreams {
+        match self.upstreams.as_slice() {
+            [] => Upstreams::from(format!("http://{upstream}{}", self.path).parse::<Upstream>().unwrap()),
+            these => {
+                let these = these.iter().map(|text| text.replace("UPSTREAM", &upstream.to_string()).parse().unwrap());
+                Upstreams::new(these.collect()).unwrap()
+            }
+        }
+    }
+
     pub(crate) fn before(self, upstream: SocketAddr) -> Stage {
         let metrics = Arc::new(Metrics::new(&[LimitName {
             policy: String::new(),
@@ -49,8 +67,8 @@ impl Scene {
             mode: Mode::Enforce,
         }]));
         let proxy = Proxy::new(ProxySetup {
-            upstreams: self.upstreams(upstream),
-            tls: None,
+            upstreams: self.destinations(upstream),
+            tls: self.tls.clone(),
             bounds: self.bounds.clone(),
             trust: if self.trust.is_empty() { Trust::default() } else { self.trust.parse().unwrap() }.into(),
             metrics: metrics.upstream.clone(),
@@ -121,6 +139,35 @@ where
                 async move { Ok::<_, std::convert::Infallible>(answer.await) }
             });
             let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service).await;
+            seen.closed.fetch_add(1, SeqCst);
+        }
+    })
+    .await;
+    (address, log)
+}
+
+/// An upstream that speaks HTTP/2 on clear text through hyper.
+pub(crate) async fn http2_upstream<H, F, B>(handler: H) -> (SocketAddr, Log)
+where
+    H: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let log = Log::default();
+    let seen = log.clone();
+    let address = raw_upstream(move |socket| {
+        let (handler, seen) = (handler.clone(), seen.clone());
+        async move {
+            seen.connections.fetch_add(1, SeqCst);
+            let requests = Arc::clone(&seen.requests);
+            let service = service_fn(move |request| {
+                requests.fetch_add(1, SeqCst);
+                let answer = handler(request);
+                async move { Ok::<_, std::convert::Infallible>(answer.await) }
+            });
+            let http = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+            let _ = http.serve_connection(TokioIo::new(socket), service).await;
             seen.closed.fetch_add(1, SeqCst);
         }
     })
