@@ -4,17 +4,21 @@ use std::net::SocketAddr;
 
 use tidegate::policy::{Explanation, Policies, Policy};
 use tidegate::{Mode, Sharing};
+use tidegate_server::Upstreams;
 
 use crate::config_file::ConfigFile;
 use crate::say;
-use crate::settings::ProxyFlags;
 
 /// Policies that are shown; the others are counted.
 const POLICIES_SHOWN_MAX: usize = 20;
 
+/// Upstreams that are shown; the others are counted.
+const UPSTREAMS_SHOWN_MAX: usize = 20;
+
 /// What there is to be said, beside the policies.
 pub(crate) struct Announcement<'a> {
-    pub(crate) flags: &'a ProxyFlags,
+    /// Where requests go, if not to the built-in API.
+    pub(crate) upstreams: Option<&'a Upstreams>,
     /// Where the policies come from, if not from flags.
     pub(crate) file: Option<&'a ConfigFile>,
     /// Where buckets are counted.
@@ -27,8 +31,8 @@ impl Announcement<'_> {
     pub(crate) fn say(&self, policies: &Policies) {
         let url = format!("http://{}", self.address);
         say::title(&format!("tidegate {} on {url}", env!("CARGO_PKG_VERSION")));
-        match self.flags.upstreams.upstream() {
-            Some(upstream) => say::entry("upstream", upstream),
+        match self.upstreams {
+            Some(upstreams) => destinations(upstreams),
             None => say::entry("upstream", &"none given, so it serves a joke of the day of its own"),
         }
         match self.file {
@@ -44,6 +48,17 @@ impl Announcement<'_> {
             say::entry("admin", &format_args!("http://{admin}/metrics, /livez, /readyz"));
         }
         say::entry("try", &format_args!("curl -i {url}/"));
+    }
+}
+
+/// Each upstream, the most special first, with what it is for.
+fn destinations(upstreams: &Upstreams) {
+    let all = upstreams.as_slice();
+    for (at, destination) in all.iter().take(UPSTREAMS_SHOWN_MAX).enumerate() {
+        say::entry(if at == 0 { "upstream" } else { "" }, destination);
+    }
+    if let Some(more @ 1..) = all.len().checked_sub(UPSTREAMS_SHOWN_MAX) {
+        say::entry("", &format_args!("and {more} more"));
     }
 }
 

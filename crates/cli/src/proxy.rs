@@ -101,12 +101,15 @@ impl Start {
         warning: Option<String>,
     ) -> anyhow::Result<()> {
         let policies = &self.config.policies;
+        let upstreams = self.flags.upstreams.upstreams()?;
         let clock: tidegate_server::Clock = Arc::new(move || clock.now());
         let gateway = Arc::new(Gateway::new(GatewaySetup {
             gate,
             level,
             clock: Arc::clone(&clock),
-            upstream: self.flags.upstreams.upstream().cloned(),
+            upstreams: upstreams.clone(),
+            tls: self.flags.upstreams.tls()?,
+            host: self.flags.upstreams.host_told(),
             bounds: self.flags.bounds(),
             dialects: self.flags.answers.dialects(),
             notice: Arc::new(say::warning),
@@ -131,7 +134,7 @@ impl Start {
 
         let file = self.file.as_ref().map(|(file, _)| file);
         let admin_address = admin.as_ref().map(std::net::TcpListener::local_addr).transpose()?;
-        Announcement { flags: &self.flags, file, counted, address, admin: admin_address }.say(policies);
+        Announcement { upstreams: upstreams.as_ref(), file, counted, address, admin: admin_address }.say(policies);
         self.screen.warnings(policies).iter().chain(&warning).for_each(|warning| say::warning(warning));
 
         gateway.run(listeners, admin, &drain).context("serving ended early")?;

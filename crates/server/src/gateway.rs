@@ -18,7 +18,8 @@ use tower_layer::Layer as _;
 use crate::in_force::Observed;
 use crate::metrics::Metrics;
 use crate::{
-    Admin, Believed, Bounds, Clock, Drain, Jokes, Proxy, ProxySetup, Setup, StoreLevel, UpstreamTls, Upstreams, run,
+    Admin, Believed, Bounds, Clock, Drain, HostTold, Jokes, Proxy, ProxySetup, Setup, StoreLevel, UpstreamTls,
+    Upstreams, run,
 };
 
 /// Whom to tell what an operator should know.
@@ -37,6 +38,8 @@ pub struct GatewaySetup<S> {
     pub upstreams: Option<Upstreams>,
     /// Which upstreams over TLS are trusted; none if it is not there.
     pub tls: Option<UpstreamTls>,
+    /// Which host they are told.
+    pub host: HostTold,
     /// How much is taken and passed on.
     pub bounds: Bounds,
     /// What clients are told about limits.
@@ -50,6 +53,7 @@ pub struct Gateway<S> {
     believed: Believed,
     upstreams: Option<Upstreams>,
     tls: Option<UpstreamTls>,
+    host: HostTold,
     bounds: Bounds,
     clock: Clock,
     metrics: Arc<Metrics>,
@@ -61,14 +65,14 @@ impl<S: Store + 'static> Gateway<S> {
     /// A gateway that serves as soon as it is run.
     #[must_use]
     pub fn new(setup: GatewaySetup<S>) -> Self {
-        let GatewaySetup { gate, level, clock, upstreams, tls, bounds, dialects, notice } = setup;
+        let GatewaySetup { gate, level, clock, upstreams, tls, host, bounds, dialects, notice } = setup;
         let store = gate.shared_store();
         let metrics = Arc::new(Metrics::new(&[]).with_store(move || level(&store)));
         let believed = Believed::from(gate.policies().client().trust.clone());
         let in_force = Observed::new(gate, Arc::clone(&clock), Arc::clone(&metrics), notice);
         // Which preflights are counted, the policies say.
         let layer = LimitLayer::asking(in_force.clone()).count_preflights().dialects(dialects);
-        Self { believed, upstreams, tls, bounds, clock, metrics, in_force, layer }
+        Self { believed, upstreams, tls, host, bounds, clock, metrics, in_force, layer }
     }
 
     /// Calls `with` with the policies in force.
@@ -130,6 +134,7 @@ impl<S: Store + 'static> Gateway<S> {
         ProxySetup {
             upstreams,
             tls: self.tls.clone(),
+            host: self.host,
             bounds: self.bounds.clone(),
             trust: self.believed.clone(),
             metrics: self.metrics.upstream.clone(),

@@ -80,7 +80,7 @@ pub use serve::{Setup, serve};
 pub use store_level::StoreLevel;
 pub use store_metrics::StoreMetrics;
 pub use undone::{Undone, undone};
-pub use upstream::{Upstream, UpstreamError};
+pub use upstream::{HostTold, Upstream, UpstreamError};
 pub use upstream_tls::{UpstreamTls, UpstreamTlsError};
 pub use upstreams::{Destination, DestinationError, Upstreams, UpstreamsError};
 pub use workers::run;

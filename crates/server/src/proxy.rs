@@ -25,7 +25,7 @@ use crate::route::Route;
 use crate::tunnel::Tunnel;
 use crate::upgrade::{self, Upgrade};
 use crate::upload::{Pace, Upload};
-use crate::{Believed, Bounds, Peer, ProxyBody, UpstreamMetrics, UpstreamTls, Upstreams};
+use crate::{Believed, Bounds, HostTold, Peer, ProxyBody, UpstreamMetrics, UpstreamTls, Upstreams};
 
 /// Tells the present time; only for measuring how long things take.
 pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
@@ -40,6 +40,8 @@ pub struct ProxySetup {
     pub upstreams: Upstreams,
     /// Which upstreams over TLS are trusted; none if it is not there.
     pub tls: Option<UpstreamTls>,
+    /// Which host they are told.
+    pub host: HostTold,
     /// How much is passed on, and how long is waited.
     pub bounds: Bounds,
     /// The peers whose `X-Forwarded-*` fields are believed.
@@ -69,6 +71,7 @@ struct Inner {
     upstreams: Upstreams,
     /// The ways to them, in their order.
     routes: Vec<Arc<Route>>,
+    host: HostTold,
     bounds: Bounds,
     trust: Believed,
     metrics: UpstreamMetrics,
@@ -85,7 +88,7 @@ impl Proxy {
     /// A proxy with connection pools of its own. Make one per worker.
     #[must_use]
     pub fn new(setup: ProxySetup) -> Self {
-        let ProxySetup { upstreams, tls, bounds, trust, metrics, clock } = setup;
+        let ProxySetup { upstreams, tls, host, bounds, trust, metrics, clock } = setup;
         let mut routes: Vec<Arc<Route>> = Vec::new();
         for destination in upstreams.as_slice() {
             // One upstream has one way, whatever leads there.
@@ -93,7 +96,7 @@ impl Proxy {
             let new = || Arc::new(Route::new(destination.upstream().clone(), tls.clone(), &bounds));
             routes.push(known.unwrap_or_else(new));
         }
-        Self(Arc::new(Inner { upstreams, routes, bounds, trust, metrics, clock }))
+        Self(Arc::new(Inner { upstreams, routes, host, bounds, trust, metrics, clock }))
     }
 }
 
@@ -130,6 +133,9 @@ impl Inner {
         let chosen = self.upstreams.choose(host, parts.uri.path()).ok_or(NO_UPSTREAM)?;
         let route = Arc::clone(self.routes.get(chosen).ok_or(NO_UPSTREAM)?);
         forward::request(&mut parts, !body.is_end_stream(), peer, trusted, &route.upstream)?;
+        if self.host == HostTold::Upstream {
+            parts.headers.insert(HOST, route.upstream.host().clone());
+        }
         if let Some(upgrade) = &upgrade {
             upgrade.ask(&mut parts.headers);
         }

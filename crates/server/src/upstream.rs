@@ -50,6 +50,16 @@ pub(crate) enum Speaks {
     Tls,
 }
 
+/// Which host an upstream is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostTold {
+    /// The one that the client named.
+    #[default]
+    Client,
+    /// The upstream's own, as its URL has it.
+    Upstream,
+}
+
 /// Why a text does not name an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

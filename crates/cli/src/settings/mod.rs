@@ -72,9 +72,7 @@ impl ProxyFlags {
 
     /// How much is taken and passed on, and for how long is waited.
     pub(crate) fn bounds(&self) -> Bounds {
-        let mut bounds = Bounds { grace: self.serving.grace(), ..Bounds::default() };
-        bounds.upstream.answer_timeout = self.upstreams.answer_timeout();
-        bounds
+        Bounds { grace: self.serving.grace(), upstream: self.upstreams.bounds(), ..Bounds::default() }
     }
 }
 

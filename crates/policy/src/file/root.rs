@@ -10,8 +10,19 @@ use super::{Config, Setting};
 use crate::{AddressField, ClientAddress, Exempt, Grouping, Policies, PolicyError, Trust};
 
 /// The settings of the proxy: its flags by their names, with `_` between words.
-pub const PROXY_SETTINGS: [&str; 8] =
-    ["listen", "workers", "max_keys", "grace", "upstream", "upstream_timeout", "headers", "admin"];
+pub const PROXY_SETTINGS: [&str; 11] = [
+    "listen",
+    "workers",
+    "max_keys",
+    "grace",
+    "upstream",
+    "upstream_ca",
+    "upstream_host",
+    "upstream_timeout",
+    "stream_timeout",
+    "headers",
+    "admin",
+];
 
 const FILE: Kind = Kind {
     what: "the file",

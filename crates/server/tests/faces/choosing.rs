@@ -8,6 +8,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tidegate_server::HostTold;
 use tokio::net::UnixListener;
 
 use crate::support::{Client, Scene, Stage, upstream};
@@ -62,6 +63,13 @@ async fn a_request_that_is_for_no_upstream_is_a_404_that_says_so() {
     assert_eq!(ask(&stage, "x", "/a").await, "/a=: x /a");
     assert_eq!(ask(&stage, "x", "/c").await, "404 no upstream is there for this host and path");
     assert_eq!(ask(&stage, "x", "/a/../c").await, "404 no upstream is there for this host and path");
+}
+
+#[tokio::test]
+async fn an_upstream_is_told_its_own_host_if_it_should_be() {
+    let upstream = named("a").await;
+    let stage = Scene { host: HostTold::Upstream, ..Scene::default() }.before(upstream);
+    assert_eq!(ask(&stage, "x", "/").await, format!("a: {upstream} /"));
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use tidegate::{
     TableOptions, Time, Verdict,
 };
 use tidegate_http::Dialects;
-use tidegate_server::{Bounds, Drain, Gateway, GatewaySetup, StoreLevel, bind};
+use tidegate_server::{Bounds, Drain, Gateway, GatewaySetup, HostTold, StoreLevel, bind};
 use tokio::sync::Semaphore;
 
 use crate::support::{Client, eventually, metric};
@@ -63,7 +63,9 @@ async fn decisions_that_wait_are_counted_and_a_client_that_leaves_waits_no_more(
         gate: Gate::new(Policies::new(ClientAddress::default(), vec![policy]).unwrap(), store),
         level: |_| StoreLevel::Shared { is_up: true, leased: 0, failures: Vec::new() },
         clock: Arc::new(|| Time::ZERO),
-        upstream: None,
+        upstreams: None,
+        tls: None,
+        host: HostTold::Client,
         bounds: Bounds::default(),
         dialects: Dialects::default(),
         notice: Arc::new(|_: &str| ()),

@@ -12,7 +12,7 @@ use http_body_util::Full;
 use tidegate::policy::{ClientAddress, Policies, Policy};
 use tidegate::{Clock as _, Gate, ManualClock, Memory, Mode, TableOptions};
 use tidegate_http::Dialects;
-use tidegate_server::{Bounds, Drain, Gateway, GatewaySetup, Metrics, StoreLevel, bind};
+use tidegate_server::{Bounds, Drain, Gateway, GatewaySetup, HostTold, Metrics, StoreLevel, Upstream, bind};
 
 use crate::support::{Client, metric, upstream};
 
@@ -40,7 +40,9 @@ impl Running {
                 let clock = clock.clone();
                 Arc::new(move || clock.now())
             },
-            upstream: upstream.map(|address| format!("http://{address}").parse().unwrap()),
+            upstreams: upstream.map(|address| format!("http://{address}").parse::<Upstream>().unwrap().into()),
+            tls: None,
+            host: HostTold::Client,
             bounds: Bounds::default(),
             dialects: Dialects::default(),
             notice: Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned())),

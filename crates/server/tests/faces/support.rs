@@ -15,7 +15,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tidegate_core::{Mode, Time};
 use tidegate_server::{
-    Bounds, Drain, LimitName, Metrics, Proxy, ProxySetup, Setup, Trust, Upstream, UpstreamTls, Upstreams, bind, serve,
+    Bounds, Drain, HostTold, LimitName, Metrics, Proxy, ProxySetup, Setup, Trust, Upstream, UpstreamTls, Upstreams,
+    bind, serve,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -42,6 +43,7 @@ pub(crate) struct Scene {
     /// Instead of the upstream's URL; `UPSTREAM` stands for its address. Each goes where a flag would send it.
     pub(crate) upstreams: Vec<String>,
     pub(crate) tls: Option<UpstreamTls>,
+    pub(crate) host: HostTold,
 }
 
 impl Scene {
@@ -69,6 +71,7 @@ impl Scene {
         let proxy = Proxy::new(ProxySetup {
             upstreams: self.destinations(upstream),
             tls: self.tls.clone(),
+            host: self.host,
             bounds: self.bounds.clone(),
             trust: if self.trust.is_empty() { Trust::default() } else { self.trust.parse().unwrap() }.into(),
             metrics: metrics.upstream.clone(),
