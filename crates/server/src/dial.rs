@@ -6,8 +6,8 @@ use rustls::pki_types::ServerName;
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 
 use crate::failure::Failure;
-use crate::socket::Socket;
 use crate::upstream::{Place, Speaks};
+use crate::upstream_socket::UpstreamSocket;
 use crate::upstream_tls::is_http2;
 use crate::{Upstream, UpstreamTls};
 
@@ -20,8 +20,8 @@ pub(crate) struct Dial {
 
 /// A new connection, and what is spoken on it.
 pub(crate) enum Dialled {
-    Http1(Socket),
-    Http2(Socket),
+    Http1(UpstreamSocket),
+    Http2(UpstreamSocket),
 }
 
 impl Dial {
@@ -39,7 +39,7 @@ impl Dial {
     }
 
     /// Connects, to speak HTTP/1.1.
-    pub(crate) async fn open_http1(&self) -> Result<Socket, Failure> {
+    pub(crate) async fn open_http1(&self) -> Result<UpstreamSocket, Failure> {
         match self.speaks {
             Speaks::Http1 => self.plain().await,
             Speaks::Http2 => Err(Failure::NoUpgrades),
@@ -50,10 +50,10 @@ impl Dial {
         }
     }
 
-    async fn plain(&self) -> Result<Socket, Failure> {
+    async fn plain(&self) -> Result<UpstreamSocket, Failure> {
         match &self.place {
-            Place::Net { host, port, .. } => connect(host, *port).await.map(Socket::Tcp),
-            Place::Unix(path) => UnixStream::connect(path).await.map(Socket::Unix),
+            Place::Net { host, port, .. } => connect(host, *port).await.map(UpstreamSocket::Tcp),
+            Place::Unix(path) => UnixStream::connect(path).await.map(UpstreamSocket::Unix),
         }
         .map_err(Failure::Connect)
     }
@@ -66,7 +66,7 @@ impl Dial {
         let socket = connect(host, *port).await.map_err(Failure::Connect)?;
         let stream = tls.connector(only_http1).connect(name, socket).await.map_err(Failure::Tls)?;
         let http2 = is_http2(stream.get_ref().1.alpn_protocol());
-        let socket = Socket::Tls(Box::new(stream));
+        let socket = UpstreamSocket::Tls(Box::new(stream));
         Ok(if http2 { Dialled::Http2(socket) } else { Dialled::Http1(socket) })
     }
 }

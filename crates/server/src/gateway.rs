@@ -37,9 +37,9 @@ pub struct GatewaySetup<S> {
     /// Where allowed requests go; to the built-in API if there is none.
     pub upstreams: Option<Upstreams>,
     /// Which upstreams over TLS are trusted; none if it is not there.
-    pub tls: Option<UpstreamTls>,
+    pub upstream_tls: Option<UpstreamTls>,
     /// Which host they are told.
-    pub host: HostTold,
+    pub host_told: HostTold,
     /// How much is taken and passed on.
     pub bounds: Bounds,
     /// What clients are told about limits.
@@ -52,8 +52,8 @@ pub struct GatewaySetup<S> {
 pub struct Gateway<S> {
     believed: Believed,
     upstreams: Option<Upstreams>,
-    tls: Option<UpstreamTls>,
-    host: HostTold,
+    upstream_tls: Option<UpstreamTls>,
+    host_told: HostTold,
     bounds: Bounds,
     clock: Clock,
     metrics: Arc<Metrics>,
@@ -65,14 +65,14 @@ impl<S: Store + 'static> Gateway<S> {
     /// A gateway that serves as soon as it is run.
     #[must_use]
     pub fn new(setup: GatewaySetup<S>) -> Self {
-        let GatewaySetup { gate, level, clock, upstreams, tls, host, bounds, dialects, notice } = setup;
+        let GatewaySetup { gate, level, clock, upstreams, upstream_tls, host_told, bounds, dialects, notice } = setup;
         let store = gate.shared_store();
         let metrics = Arc::new(Metrics::new(&[]).with_store(move || level(&store)));
         let believed = Believed::from(gate.policies().client().trust.clone());
         let in_force = Observed::new(gate, Arc::clone(&clock), Arc::clone(&metrics), notice);
         // Which preflights are counted, the policies say.
         let layer = LimitLayer::asking(in_force.clone()).count_preflights().dialects(dialects);
-        Self { believed, upstreams, tls, host, bounds, clock, metrics, in_force, layer }
+        Self { believed, upstreams, upstream_tls, host_told, bounds, clock, metrics, in_force, layer }
     }
 
     /// Calls `with` with the policies in force.
@@ -133,8 +133,8 @@ impl<S: Store + 'static> Gateway<S> {
     fn proxy(&self, upstreams: Upstreams) -> ProxySetup {
         ProxySetup {
             upstreams,
-            tls: self.tls.clone(),
-            host: self.host,
+            tls: self.upstream_tls.clone(),
+            host: self.host_told,
             bounds: self.bounds.clone(),
             trust: self.believed.clone(),
             metrics: self.metrics.upstream.clone(),

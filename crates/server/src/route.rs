@@ -26,11 +26,11 @@ use crate::failure::Failure;
 use crate::line::Line;
 use crate::patience::{Patience, Patient};
 use crate::pool::{Lease, Pool, Wire};
-use crate::socket::Socket;
 use crate::translate;
 use crate::trunks::{Channel, Trunks};
 use crate::upload::{Pace, Upload};
 use crate::upstream::Speaks;
+use crate::upstream_socket::UpstreamSocket;
 use crate::{Bounds, Upstream, UpstreamBounds, UpstreamTls};
 
 /// How often a request is sent that comes back from shared connections unprocessed.
@@ -158,7 +158,7 @@ impl Route {
     }
 
     /// A connection over `socket` for HTTP/1.1, which can be upgraded or not.
-    async fn lease(&self, socket: Socket, can_upgrade: bool) -> Result<Lease, Failure> {
+    async fn lease(&self, socket: UpstreamSocket, can_upgrade: bool) -> Result<Lease, Failure> {
         let handshake = self.http1.handshake(TokioIo::new(socket));
         let (sender, connection) = handshake.await.map_err(|error| Failure::of(&error))?;
         // Its end is seen by who uses it.

@@ -17,7 +17,8 @@ pub(crate) fn to_http2<B>(request: &mut Request<B>, scheme: &Scheme) -> Result<(
     }
     let host = request.headers_mut().remove(header::HOST).ok_or(Failure::NoForm)?;
     let mut parts = std::mem::take(request.uri_mut()).into_parts();
-    parts.authority = Some(Authority::try_from(host.as_bytes()).map_err(|_| Failure::NoForm)?);
+    let authority = Authority::try_from(host.as_bytes()).ok().filter(|authority| !authority.as_str().contains('@'));
+    parts.authority = Some(authority.ok_or(Failure::NoForm)?);
     parts.scheme = Some(scheme.clone());
     *request.uri_mut() = Uri::from_parts(parts).map_err(|_| Failure::NoForm)?;
     request.headers_mut().remove(header::TRANSFER_ENCODING);
@@ -82,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_host_that_is_none_is_refused() {
-        for host in ["a b", "a/b", ""] {
+        for host in ["a b", "a/b", "a@b", ""] {
             let mut one = Request::get("/").version(Version::HTTP_11).header("host", host).body(()).unwrap();
             assert!(to_http2(&mut one, &Scheme::HTTP).is_err(), "{host:?}");
         }

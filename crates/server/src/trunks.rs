@@ -16,9 +16,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 
 use crate::Bounds;
 use crate::failure::Failure;
-use crate::socket::Socket;
 use crate::sweep::{self, Age};
 use crate::upload::Upload;
+use crate::upstream_socket::UpstreamSocket;
 
 /// Requests that share a connection.
 const STREAMS_MAX: usize = 100;
@@ -90,7 +90,7 @@ impl Trunks {
     }
 
     /// A place on a new trunk.
-    pub(crate) async fn join(self: &Arc<Self>, socket: Socket) -> Result<Channel, Failure> {
+    pub(crate) async fn join(self: &Arc<Self>, socket: UpstreamSocket) -> Result<Channel, Failure> {
         let handshake = self.http.handshake(TokioIo::new(socket));
         let (sender, connection) = handshake.await.map_err(|error| Failure::of(&error))?;
         let streams_max = Arc::new(AtomicUsize::new(STREAMS_MAX));

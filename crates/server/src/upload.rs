@@ -2,6 +2,8 @@
 //!
 //! Whoever waits for the answer wants to know whose turn it is: the client's to send, or the upstream's to take.
 
+use std::error::Error;
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -33,17 +35,35 @@ impl Upload {
     }
 }
 
+/// The body did not end as it should have: its client is gone, or sent what is none.
+///
+/// What it comes from is the end that a stream of HTTP/2 gets by it: it is cancelled, which is no fault of ours.
+#[derive(Debug)]
+pub(crate) struct BrokeOff(h2::Error);
+
+impl fmt::Display for BrokeOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the request's body broke off")
+    }
+}
+
+impl Error for BrokeOff {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
 impl Body for Upload {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BrokeOff;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokeOff>>> {
         let Some(incoming) = &mut self.incoming else { return Poll::Ready(None) };
         let frame = Pin::new(incoming).poll_frame(cx);
         if let Some(pace) = &self.pace {
             pace.note(&frame);
         }
-        frame
+        frame.map_err(|_| BrokeOff(h2::Reason::CANCEL.into()))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -41,8 +41,8 @@ impl Running {
                 Arc::new(move || clock.now())
             },
             upstreams: upstream.map(|address| format!("http://{address}").parse::<Upstream>().unwrap().into()),
-            tls: None,
-            host: HostTold::Client,
+            upstream_tls: None,
+            host_told: HostTold::Client,
             bounds: Bounds::default(),
             dialects: Dialects::default(),
             notice: Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned())),

@@ -128,7 +128,8 @@ async fn an_upstream_that_is_not_trusted_is_a_502_that_says_why() {
         let _ = tokio::io::AsyncWriteExt::write_all(&mut socket, b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
     })
     .await;
-    for (upstream, why) in [(untrusted, "UnknownIssuer"), (misnamed, "not valid for name"), (plain, "received corrupt")]
+    for (upstream, why) in
+        [(untrusted, "invalid peer certificate"), (misnamed, "not valid for name"), (plain, "received corrupt")]
     {
         let stage = before(upstream, "localhost", authority.trusted());
         let answer = Client::to(stage.address).await.get("/").await;

@@ -9,7 +9,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
 /// A connection to an upstream, in bytes.
-pub(crate) enum Socket {
+pub(crate) enum UpstreamSocket {
     Tcp(TcpStream),
     Unix(UnixStream),
     Tls(Box<TlsStream<TcpStream>>),
@@ -19,20 +19,20 @@ pub(crate) enum Socket {
 macro_rules! each {
     ($socket:expr, $one:ident => $call:expr) => {
         match $socket {
-            Socket::Tcp($one) => $call,
-            Socket::Unix($one) => $call,
-            Socket::Tls($one) => $call,
+            UpstreamSocket::Tcp($one) => $call,
+            UpstreamSocket::Unix($one) => $call,
+            UpstreamSocket::Tls($one) => $call,
         }
     };
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for UpstreamSocket {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         each!(self.get_mut(), one => Pin::new(one).poll_read(cx, buffer))
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for UpstreamSocket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         each!(self.get_mut(), one => Pin::new(one).poll_write(cx, bytes))
     }
