@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use support::http::{Connection, Reply, get, get_with};
 use support::program::{Proxy, Run, run};
 use support::redis::Redis;
+use support::upstream::{Upstream, head};
 use tempfile::TempDir;
 
 /// A file in a folder of its own.
@@ -210,6 +211,36 @@ fn settings_of_the_proxy_stand_in_the_file_and_a_flag_before_them() {
     assert_eq!((reply.field("ratelimit-limit"), reply.field("x-ratelimit-limit")), (Some("2"), Some("2")), "{reply:?}");
     let reply = get(file.serve(&["--headers", "none"]).address, "/");
     assert_eq!(reply.field("ratelimit-limit"), None);
+}
+
+#[test]
+fn upstreams_stand_in_the_file_with_what_they_are_for() {
+    let upstream = |name: &'static str| {
+        Upstream::start(move |socket| {
+            let mut connection = Connection::over(socket);
+            while head(&mut connection).is_some() {
+                let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{name}", name.len());
+                connection.send(answer.as_bytes()).unwrap();
+            }
+        })
+    };
+    let (all, files) = (upstream("all"), upstream("files"));
+    let contents = format!(
+        "[proxy]\nupstream = [\"{}\", \"/files={}\"]\n\n[[policies]]\nname = \"p\"\nlimits = \"9/h\"\n",
+        all.url(),
+        files.url()
+    );
+    let proxy = Written::new("tidegate.toml", &contents).serve(&[]);
+    let asked =
+        ["/", "/files/a", "/files/../a", "/a/%2e%2e/files"].map(|path| get(proxy.address, path).text().to_owned());
+    assert_eq!(asked, ["all", "files", "all", "files"]);
+    let said = proxy.said();
+    check_has(&said, &[&format!("/files={}", files.url()), &all.url()]);
+    let twice = contents.replace("/files=", "");
+    check_has(
+        &refused("tidegate.toml", &twice, &[]),
+        &["tidegate.toml:2:12: two upstreams are for all requests; name one"],
+    );
 }
 
 #[test]

@@ -60,6 +60,10 @@ impl ProxyFlags {
             let Some((_, field)) = fields.iter_mut().find(|(name, _)| *name == setting.name) else { continue };
             wrong.extend(field.fill(&setting.text).err().map(|message| (setting, message)));
         }
+        // Each may be one, and two of them be for the same requests.
+        let together = all.upstreams.upstreams().err().map(|error| error.to_string());
+        let place = settings.iter().find(|setting| setting.name == "upstream");
+        wrong.extend(place.zip(together));
         if wrong.is_empty() { Ok(all) } else { Err(wrong) }
     }
 

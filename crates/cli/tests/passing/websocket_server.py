@@ -6,14 +6,18 @@ python3 websocket_server.py [CERTIFICATE KEY]
 import ssl
 import sys
 
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import serve
 
 MESSAGE_BYTES_MAX = 4 * 1024 * 1024
 
 
 def echo(connection):
-    for message in connection:
-        connection.send(message)
+    try:
+        for message in connection:
+            connection.send(message)
+    except ConnectionClosed:
+        pass  # With a code of the client's own, which is as good as any.
 
 
 def main(files):
