@@ -135,6 +135,7 @@ mod builder;
 #[cfg(feature = "policy")]
 mod charged;
 mod charges;
+mod civil;
 mod clock;
 mod demand;
 #[cfg(feature = "policy")]
@@ -153,6 +154,7 @@ pub use answer::{Answer, Cause, whole_seconds_up};
 pub use builder::LimiterBuilder;
 #[cfg(feature = "policy")]
 pub use charged::Charged;
+pub use civil::CivilTime;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use demand::Demand;
 #[cfg(feature = "policy")]
