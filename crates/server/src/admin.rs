@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use tower_service::Service;
 
 use crate::joke::head_only;
 use crate::problem::problem;
-use crate::{Drain, Metrics, ProxyBody, TEXT_TYPE};
+use crate::{Drain, Metrics, PLAIN_TEXT_TYPE, ProxyBody, TEXT_TYPE};
 
 /// Answers `/livez`, `/readyz` and `/metrics`. Serve it on an address that only operators reach.
 ///
@@ -30,7 +30,7 @@ impl Admin {
         Self { metrics, drain }
     }
 
-    fn answer(&self, method: &Method, path: &str) -> Response<ProxyBody> {
+    fn answer(&self, method: &Method, path: &str, headers: &HeaderMap) -> Response<ProxyBody> {
         if !matches!(path, "/livez" | "/readyz" | "/metrics") {
             return problem(StatusCode::NOT_FOUND, "there are /livez, /readyz and /metrics");
         }
@@ -40,7 +40,7 @@ impl Admin {
             return answer;
         }
         match path {
-            "/metrics" => self.scrape(),
+            "/metrics" => self.scrape(takes_openmetrics(headers)),
             "/readyz" if self.drain.has_started() => problem(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "requests in flight are finished, new ones should go elsewhere",
@@ -49,12 +49,22 @@ impl Admin {
         }
     }
 
-    fn scrape(&self) -> Response<ProxyBody> {
-        match self.metrics.text() {
-            Ok(metrics) => text(TEXT_TYPE, metrics),
+    fn scrape(&self, is_openmetrics: bool) -> Response<ProxyBody> {
+        let (media_type, metrics) = match is_openmetrics {
+            true => (TEXT_TYPE, self.metrics.text()),
+            false => (PLAIN_TEXT_TYPE, self.metrics.plain_text()),
+        };
+        match metrics {
+            Ok(metrics) => text(media_type, metrics),
             Err(_) => problem(StatusCode::INTERNAL_SERVER_ERROR, "the metrics could not be written out"),
         }
     }
+}
+
+/// Does who asks read OpenMetrics? Prometheus says so; whoever says nothing gets what every tool reads.
+fn takes_openmetrics(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok());
+    accepted.flat_map(|line| line.split(',')).any(|range| range.trim().starts_with("application/openmetrics-text"))
 }
 
 fn text(media_type: &'static str, text: String) -> Response<ProxyBody> {
@@ -74,7 +84,7 @@ impl<B> Service<Request<B>> for Admin {
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let answer = self.answer(request.method(), request.uri().path());
+        let answer = self.answer(request.method(), request.uri().path(), request.headers());
         ready(Ok(if request.method() == Method::HEAD { head_only(answer) } else { answer }))
     }
 }

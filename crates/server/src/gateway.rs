@@ -13,13 +13,16 @@ use std::time::Duration;
 use tidegate::policy::Policies;
 use tidegate::{Gate, Store, Time};
 use tidegate_http::{Dialects, LimitLayer};
+use tidegate_policy::KeySalt;
 use tower_layer::Layer as _;
 
 use crate::in_force::Observed;
 use crate::metrics::Metrics;
+use crate::record::{Recorded, Recorder};
+use crate::told::Told;
 use crate::{
-    Admin, Believed, Bounds, Clock, Drain, HostTold, Jokes, Proxy, ProxySetup, Setup, StoreLevel, UpstreamTls,
-    Upstreams, run,
+    Admin, Believed, Bounds, Clock, Drain, HostTold, Jokes, LogFormat, LogTarget, OtlpEndpoint, Proxy, ProxySetup,
+    Sample, Setup, StoreLevel, UpstreamTls, Upstreams, run,
 };
 
 /// Whom to tell what an operator should know.
@@ -44,8 +47,33 @@ pub struct GatewaySetup<S> {
     pub bounds: Bounds,
     /// What clients are told about limits.
     pub dialects: Dialects,
-    /// Told once, if all traffic comes from one private peer while nothing is trusted.
+    /// Told once, if all traffic comes from one private peer while nothing is trusted, or if something is wrong with a
+    /// log.
     pub notice: Notice,
+    /// What hashes the keys that logs name.
+    pub salt: KeySalt,
+    /// Where each request is told of, if it is.
+    pub access_log: Option<AccessLogSetup>,
+    /// Where spans are sent, if they are.
+    pub traces: Option<TraceSetup>,
+}
+
+/// Where each request is told of, and how.
+#[derive(Debug)]
+pub struct AccessLogSetup {
+    /// What lines are written to.
+    pub target: LogTarget,
+    /// How they are written.
+    pub format: LogFormat,
+}
+
+/// Where spans are sent, and of which requests.
+#[derive(Clone, Debug)]
+pub struct TraceSetup {
+    /// The collector.
+    pub endpoint: OtlpEndpoint,
+    /// The share of the requests that is traced, of those that no peer who is believed has decided on.
+    pub sample: Sample,
 }
 
 /// A reverse proxy behind limits, with its admin face.
@@ -59,20 +87,31 @@ pub struct Gateway<S> {
     metrics: Arc<Metrics>,
     in_force: Observed<S>,
     layer: LimitLayer<Observed<S>>,
+    told: Told,
 }
 
 impl<S: Store + 'static> Gateway<S> {
     /// A gateway that serves as soon as it is run.
     #[must_use]
     pub fn new(setup: GatewaySetup<S>) -> Self {
-        let GatewaySetup { gate, level, clock, upstreams, upstream_tls, host_told, bounds, dialects, notice } = setup;
+        let GatewaySetup { gate, level, clock, upstreams, upstream_tls, host_told, bounds, dialects, .. } = setup;
+        let GatewaySetup { notice, salt, access_log, traces, .. } = setup;
         let store = gate.shared_store();
         let metrics = Arc::new(Metrics::new(&[]).with_store(move || level(&store)));
         let believed = Believed::from(gate.policies().client().trust.clone());
-        let in_force = Observed::new(gate, Arc::clone(&clock), Arc::clone(&metrics), notice);
+        let in_force = Observed::new(gate, Arc::clone(&clock), Arc::clone(&metrics), Arc::clone(&notice));
         // Which preflights are counted, the policies say.
         let layer = LimitLayer::asking(in_force.clone()).count_preflights().dialects(dialects);
-        Self { believed, upstreams, upstream_tls, host_told, bounds, clock, metrics, in_force, layer }
+        let recorder = |log, tracer| Recorder {
+            clock: Arc::clone(&clock),
+            client: in_force.client_lookup(),
+            salt: Arc::new(salt),
+            log,
+            tracer,
+            believed: believed.clone(),
+        };
+        let told = Told::new(access_log, traces, &metrics, notice, recorder);
+        Self { believed, upstreams, upstream_tls, host_told, bounds, clock, metrics, in_force, layer, told }
     }
 
     /// Calls `with` with the policies in force.
@@ -85,6 +124,12 @@ impl<S: Store + 'static> Gateway<S> {
     pub fn replace(&self, policies: Policies) {
         self.believed.replace(policies.client().trust.clone());
         self.in_force.replace(policies);
+    }
+
+    /// Opens the file of the access log anew, as who rotates logs may ask for. A file that was moved is left behind
+    /// within a second anyway.
+    pub fn reopen_logs(&self) {
+        self.told.reopen_logs();
     }
 
     /// What is counted.
@@ -101,12 +146,14 @@ impl<S: Store + 'static> Gateway<S> {
     pub fn run(&self, listeners: Vec<TcpListener>, admin: Option<TcpListener>, drain: &Drain) -> io::Result<()> {
         let drained = Drain::new();
         thread::scope(|scope| {
+            self.told.start(scope);
             let admin = admin.map(|listener| {
                 let face = Admin::new(Arc::clone(&self.metrics), drain.clone());
                 let (setup, drained) = (Setup { bounds: Bounds::admin(), ..Setup::default() }, drained.clone());
                 scope.spawn(move || run(vec![listener], || face.clone(), &setup, &drained))
             });
             let served = self.serve(listeners, drain);
+            self.told.close();
             drained.start();
             let admin = admin.map_or(Ok(()), |thread| {
                 thread.join().unwrap_or_else(|_| Err(io::Error::other("the admin face panicked")))
@@ -120,14 +167,18 @@ impl<S: Store + 'static> Gateway<S> {
         match self.upstreams.clone() {
             Some(upstreams) => {
                 let proxy = || Proxy::new(self.proxy(upstreams.clone()));
-                run(listeners, || self.layer.layer(proxy()), &setup, drain)
+                run(listeners, || self.recorded(self.layer.layer(proxy())), &setup, drain)
             }
             None => {
                 let clock = Arc::clone(&self.clock);
                 let jokes = Jokes::new(move || day(clock()));
-                run(listeners, || self.layer.layer(jokes.clone()), &setup, drain)
+                run(listeners, || self.recorded(self.layer.layer(jokes.clone())), &setup, drain)
             }
         }
+    }
+
+    fn recorded<T>(&self, service: T) -> Recorded<T> {
+        Recorded::new(service, self.metrics.statuses.clone(), self.told.recorder())
     }
 
     fn proxy(&self, upstreams: Upstreams) -> ProxySetup {

@@ -9,8 +9,9 @@ use tidegate::policy::{OnePrivatePeer, Policies};
 use tidegate::{Gate, LimitId, Store, Time};
 use tidegate_http::{Ask, Asked, ByPolicies, Later, LimitLayer, RequestAttributes, Sight, peer_in_extensions};
 
-use crate::metrics::{LimitMetrics, LimitName, Metrics};
-use crate::{Clock, Notice};
+use crate::metrics::{LimitName, Metrics};
+use crate::record::{ClientLookup, Ruling};
+use crate::{Clock, LimitMetrics, Notice};
 
 /// The policies in force, asked and observed: how long a decision took, and whether everybody seems to be one peer.
 pub(crate) struct Observed<S> {
@@ -35,6 +36,12 @@ impl<S: Store + 'static> Observed<S> {
     /// Calls `with` with the policies in force.
     pub(crate) fn with_policies<R>(&self, with: impl FnOnce(&Policies) -> R) -> R {
         with(self.in_force.load().ask.gate().policies())
+    }
+
+    /// Finds clients as the policies in force do.
+    pub(crate) fn client_lookup(&self) -> ClientLookup {
+        let in_force = Arc::clone(&self.in_force);
+        Arc::new(move |attributes| in_force.load().ask.gate().policies().client().of(attributes))
     }
 
     /// Puts other policies in force, for the requests that come from now on.
@@ -110,7 +117,7 @@ impl Limits {
         let (ids, names): (Vec<_>, Vec<_>) = limits
             .map(|(policy, limit)| {
                 let (policy, name) = (policy.name().to_owned(), limit.name.clone());
-                (limit.id, LimitName { policy, limit: name, mode: limit.mode })
+                (limit.id, LimitName { policy, limit: name, mode: limit.mode, on_failure: limit.handling.on_failure })
             })
             .unzip();
         let mut limits: Box<[_]> = ids.into_iter().zip(metrics.replace_limits(&names)).collect();
@@ -119,17 +126,12 @@ impl Limits {
     }
 
     fn count(&self, metrics: &Metrics, sight: &Sight<'_>) {
+        metrics.requests.count(Ruling::of(sight));
+        let Some(answer) = &sight.answer else { return };
+        metrics.store.answered(answer.source);
         for (place, _, decision) in sight.charges() {
             let known = self.0.binary_search_by_key(&place.limit.id, |(id, _)| *id);
-            known.iter().for_each(|at| self.0[*at].1.count(decision.outcome()));
-        }
-        if let Some(answer) = &sight.answer {
-            metrics.store.answered(answer.source);
-        }
-        if !sight.is_matched {
-            metrics.unmatched.inc();
-        } else if sight.answer.is_some_and(|answer| !answer.is_allowed()) {
-            metrics.denied.inc();
+            known.iter().for_each(|at| self.0[*at].1.count(decision, answer.source));
         }
     }
 }

@@ -7,17 +7,22 @@
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use prometheus_client::encoding::{EncodeLabelSet, text};
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
+use prometheus_client::encoding::text;
 use prometheus_client::registry::{Registry, Unit};
-use tidegate_core::{Mode, Outcome};
+use tidegate_core::{FailureMode, Mode};
 
+use crate::limit_metrics::Families;
 use crate::store_level::StoreCollector;
-use crate::{ConfigMetrics, Connections, Histogram, StoreLevel, StoreMetrics, UpstreamMetrics};
+use crate::{
+    ConfigMetrics, Connections, Histogram, LimitMetrics, LogLines, RequestMetrics, SpanMetrics, Statuses, StoreLevel,
+    StoreMetrics, UpstreamMetrics,
+};
 
 /// The media type of [`Metrics::text`].
 pub const TEXT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The media type of [`Metrics::plain_text`].
+pub const PLAIN_TEXT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Ends of the ranges for the time a decision takes: 100 ns to 100 ms, in nanoseconds.
 const DECISION_ENDS_NS: &[u64] =
@@ -32,18 +37,18 @@ pub struct LimitName {
     pub limit: String,
     /// Whether its denials count.
     pub mode: Mode,
+    /// What it does while its store does not answer.
+    pub on_failure: FailureMode,
 }
 
 /// All that is counted in one process.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    decisions: Family<DecisionLabels, Counter>,
+    families: Families,
     limits: Mutex<Vec<(LimitName, LimitMetrics)>>,
-    /// Requests that a limit denied, with 429.
-    pub denied: Counter,
-    /// Requests that no limit applied to.
-    pub unmatched: Counter,
+    /// Requests by what was decided on them.
+    pub requests: RequestMetrics,
     /// The time that one decision over all limits of a request took.
     pub decision: Histogram,
     /// Who decided, and how long a store elsewhere takes.
@@ -52,27 +57,14 @@ pub struct Metrics {
     pub connections: Connections,
     /// What the upstream answered.
     pub upstream: UpstreamMetrics,
+    /// Answers by status.
+    pub statuses: Statuses,
     /// Which configuration is in force.
     pub config: ConfigMetrics,
-}
-
-/// The counters of one limit.
-#[derive(Clone, Debug, Default)]
-pub struct LimitMetrics {
-    /// Decisions to let pass.
-    pub allowed: Counter,
-    /// Decisions to deny for a while.
-    pub denied: Counter,
-    /// Decisions that found a cost which can never pass.
-    pub never: Counter,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DecisionLabels {
-    policy: String,
-    limit: String,
-    mode: &'static str,
-    outcome: &'static str,
+    /// What became of the access log's lines.
+    pub log_lines: LogLines,
+    /// What became of spans.
+    pub spans: SpanMetrics,
 }
 
 impl Metrics {
@@ -80,15 +72,8 @@ impl Metrics {
     #[must_use]
     pub fn new(limits: &[LimitName]) -> Self {
         let mut registry = Registry::with_prefix("tidegate");
-        let decisions = Family::<DecisionLabels, Counter>::default();
-        registry.register(
-            "decisions",
-            "Decisions by limit, mode and outcome; never means a cost above the burst",
-            decisions.clone(),
-        );
-        let denied =
-            register(&mut registry, "requests_denied", "Requests answered with 429 because a limit denied them");
-        let unmatched = register(&mut registry, "requests_unmatched", "Requests that no limit applied to");
+        let families = Families::register(&mut registry);
+        let requests = RequestMetrics::register(&mut registry);
         let decision = Histogram::new(DECISION_ENDS_NS);
         registry.register_with_unit(
             "decision",
@@ -99,19 +84,24 @@ impl Metrics {
         let store = StoreMetrics::register(&mut registry);
         let connections = Connections::register(&mut registry);
         let upstream = UpstreamMetrics::register(&mut registry);
+        let statuses = register(&mut registry, "responses", "Answers to clients by status, denials among them");
         let config = ConfigMetrics::register(&mut registry);
+        let log_lines = LogLines::register(&mut registry);
+        let spans = SpanMetrics::register(&mut registry);
         let none = Mutex::default();
         let all = Self {
             registry,
-            decisions,
+            families,
             limits: none,
-            denied,
-            unmatched,
+            requests,
             decision,
             store,
             connections,
             upstream,
+            statuses,
             config,
+            log_lines,
+            spans,
         };
         all.replace_limits(limits);
         all
@@ -122,10 +112,8 @@ impl Metrics {
     pub fn replace_limits(&self, names: &[LimitName]) -> Vec<LimitMetrics> {
         let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         let gone = limits.iter().filter(|(name, _)| !names.contains(name));
-        gone.flat_map(|(name, _)| OUTCOMES.map(|outcome| DecisionLabels::new(name, outcome))).for_each(|labels| {
-            self.decisions.remove(&labels);
-        });
-        let counters: Vec<_> = names.iter().map(|name| LimitMetrics::new(name, &self.decisions)).collect();
+        gone.for_each(|(name, _)| self.families.forget(name));
+        let counters: Vec<_> = names.iter().map(|name| self.families.limit(name)).collect();
         *limits = names.iter().cloned().zip(counters.iter().cloned()).collect();
         counters
     }
@@ -144,7 +132,7 @@ impl Metrics {
         limits.get(place).map(|(_, counters)| counters.clone())
     }
 
-    /// All counters as OpenMetrics text.
+    /// All counters as OpenMetrics text, whose media type is [`TEXT_TYPE`].
     ///
     /// # Errors
     /// A store's level could not be written out.
@@ -153,6 +141,36 @@ impl Metrics {
         text::encode(&mut text, &self.registry)?;
         Ok(text)
     }
+
+    /// The same in the older format of Prometheus, for tools that read no other: `promtool check metrics`, say. Its
+    /// media type is [`PLAIN_TEXT_TYPE`].
+    ///
+    /// # Errors
+    /// A store's level could not be written out.
+    pub fn plain_text(&self) -> Result<String, fmt::Error> {
+        Ok(plain(&self.text()?))
+    }
+}
+
+/// OpenMetrics text in the older format: counters are named as their samples are, and there are neither units nor an
+/// end.
+fn plain(text: &str) -> String {
+    let (mut plain, mut help) = (String::with_capacity(text.len()), None);
+    for line in text.lines() {
+        match line.strip_prefix("# ").and_then(|comment| comment.split_once(' ')) {
+            Some(("HELP", of)) => help = of.split_once(' '),
+            Some(("TYPE", of)) => {
+                let suffix = if of.ends_with(" counter") { "_total" } else { "" };
+                let (name, kind) = of.split_once(' ').unwrap_or((of, "untyped"));
+                let described = help.take().map(|(_, help)| help).unwrap_or_default();
+                plain.push_str(&format!("# HELP {name}{suffix} {described}\n# TYPE {name}{suffix} {kind}\n"));
+            }
+            Some(_) => {}
+            None if line == "# EOF" => {}
+            None => plain.extend([line, "\n"]),
+        }
+    }
+    plain
 }
 
 pub(crate) fn register<M: prometheus_client::registry::Metric + Clone + Default>(
@@ -163,34 +181,4 @@ pub(crate) fn register<M: prometheus_client::registry::Metric + Clone + Default>
     let metric = M::default();
     registry.register(name, help, metric.clone());
     metric
-}
-
-const OUTCOMES: [&str; 3] = ["allowed", "denied", "never"];
-
-impl DecisionLabels {
-    fn new(name: &LimitName, outcome: &'static str) -> Self {
-        let mode = match name.mode {
-            Mode::Enforce => "enforce",
-            Mode::Shadow => "shadow",
-        };
-        Self { policy: name.policy.clone(), limit: name.limit.clone(), mode, outcome }
-    }
-}
-
-impl LimitMetrics {
-    fn new(name: &LimitName, decisions: &Family<DecisionLabels, Counter>) -> Self {
-        let [allowed, denied, never] =
-            OUTCOMES.map(|outcome| decisions.get_or_create(&DecisionLabels::new(name, outcome)).clone());
-        Self { allowed, denied, never }
-    }
-
-    /// Counts one decision.
-    #[inline]
-    pub fn count(&self, outcome: Outcome) {
-        match outcome {
-            Outcome::Allowed => self.allowed.inc(),
-            Outcome::Denied { .. } => self.denied.inc(),
-            Outcome::Never => self.never.inc(),
-        };
-    }
 }

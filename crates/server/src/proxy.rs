@@ -21,6 +21,7 @@ use crate::failure::Failure;
 use crate::forward::{self, Refusal};
 use crate::line::Line;
 use crate::manner::Manner;
+use crate::record::Noted;
 use crate::route::Route;
 use crate::tunnel::Tunnel;
 use crate::upgrade::{self, Upgrade};
@@ -147,7 +148,7 @@ impl Inner {
         match outcome {
             Ok((answer, _)) if answer.status().is_informational() => self.unanswered(passing, &Failure::Malformed),
             Ok((answer, line)) => {
-                self.metrics.answered(answer.status(), (self.clock)().since(passing.sent_at));
+                self.answered(passing, answer.status());
                 let stall_timeout = passing.manner.stall_timeout(answer.headers());
                 let pace = passing.pace.clone();
                 let mut answer = answer.map(|body| ProxyBody::passing(body, line, pace, stall_timeout));
@@ -157,6 +158,12 @@ impl Inner {
             }
             Err(failure) => self.unanswered(passing, &failure),
         }
+    }
+
+    fn answered(&self, passing: &Passing, status: StatusCode) {
+        let took = (self.clock)().since(passing.sent_at);
+        self.metrics.answered(status, took);
+        passing.noted.iter().for_each(|noted| noted.upstream_took(took));
     }
 
     fn unanswered(&self, passing: &Passing, failure: &Failure) -> Response<ProxyBody> {
@@ -177,7 +184,7 @@ impl Inner {
         let Some(protocol) = upgrade.agreed(answer.headers()).cloned() else {
             return self.unanswered(&passing, &Failure::Unasked);
         };
-        self.metrics.answered(answer.status(), (self.clock)().since(passing.sent_at));
+        self.answered(&passing, answer.status());
         let upstream = hyper::upgrade::on(&mut answer);
         let (idle_timeout, open) = (passing.manner.stream_timeout(), self.metrics.upgraded.clone());
         tokio::spawn(Tunnel { client: upgrade.client, upstream, lease, idle_timeout, open }.run());
@@ -200,12 +207,13 @@ impl Service<Request<Incoming>> for Proxy {
 
     fn call(&mut self, request: Request<Incoming>) -> Answer {
         let manner = Manner::of(request.headers(), &self.0.bounds);
+        let noted = request.extensions().get::<Noted>().cloned();
         let Admitted { request, pace, route, upgrade } = match self.0.admit(request) {
             Ok(admitted) => admitted,
             Err(refusal) => return Box::pin(future::ready(Ok(manner.failed(refusal.status, refusal.detail)))),
         };
         let (proxy, sent_at) = (Arc::clone(&self.0), (self.0.clock)());
-        let passing = Passing { route, pace, manner, sent_at };
+        let passing = Passing { route, pace, manner, sent_at, noted };
         match upgrade {
             Some(upgrade) => Box::pin(async move { Ok(proxy.upgrade(passing, request, upgrade).await) }),
             None => {
@@ -222,6 +230,8 @@ struct Passing {
     pace: Option<Arc<Pace>>,
     manner: Manner,
     sent_at: Time,
+    /// Where somebody wants to know how long it takes.
+    noted: Option<Noted>,
 }
 
 pin_project! {

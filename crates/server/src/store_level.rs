@@ -17,6 +17,8 @@ pub enum StoreLevel {
     Memory {
         /// Keys that have a bucket now.
         keys: u64,
+        /// Keys that there is room for.
+        room: u64,
         /// Buckets that were given up for a newcomer, since the start.
         displaced: u64,
     },
@@ -36,8 +38,9 @@ impl StoreLevel {
     #[must_use]
     pub fn of_memory<C: Clock>(store: &Memory<C>) -> Self {
         let table = store.table();
-        // A count of slots, which fits.
-        Self::Memory { keys: table.live_keys_at(store.now()) as u64, displaced: table.stats().displaced }
+        // Counts of slots, which fit.
+        let (keys, room) = (table.live_keys_at(store.now()) as u64, table.capacity() as u64);
+        Self::Memory { keys, room, displaced: table.stats().displaced }
     }
 
     /// Of buckets elsewhere.
@@ -65,8 +68,9 @@ impl fmt::Debug for StoreCollector {
 impl Collector for StoreCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         match (self.0)() {
-            StoreLevel::Memory { keys, displaced } => {
+            StoreLevel::Memory { keys, room, displaced } => {
                 gauge(&mut encoder, "keys", "Keys that have a bucket now", keys)?;
+                gauge(&mut encoder, "keys_max", "Keys that there is room for", room)?;
                 let help = "Buckets given up for a newcomer because the store was full";
                 let displaced = ConstCounter::new(displaced);
                 displaced.encode(encoder.encode_descriptor("displaced", help, None, displaced.metric_type())?)

@@ -10,7 +10,7 @@ use super::{Config, Setting};
 use crate::{AddressField, ClientAddress, Exempt, Grouping, Policies, PolicyError, Trust};
 
 /// The settings of the proxy: its flags by their names, with `_` between words.
-pub const PROXY_SETTINGS: [&str; 11] = [
+pub const PROXY_SETTINGS: [&str; 17] = [
     "listen",
     "workers",
     "max_keys",
@@ -22,6 +22,12 @@ pub const PROXY_SETTINGS: [&str; 11] = [
     "stream_timeout",
     "headers",
     "admin",
+    "access_log",
+    "access_log_format",
+    "log",
+    "log_level",
+    "otlp",
+    "trace_sample",
 ];
 
 const FILE: Kind = Kind {

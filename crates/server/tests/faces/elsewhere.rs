@@ -69,6 +69,9 @@ async fn decisions_that_wait_are_counted_and_a_client_that_leaves_waits_no_more(
         bounds: Bounds::default(),
         dialects: Dialects::default(),
         notice: Arc::new(|_: &str| ()),
+        salt: Default::default(),
+        access_log: None,
+        traces: None,
     });
     let metrics = Arc::clone(gateway.metrics());
     let listeners = bind("127.0.0.1:0".parse().unwrap(), NonZeroUsize::MIN).unwrap();
@@ -90,7 +93,7 @@ async fn decisions_that_wait_are_counted_and_a_client_that_leaves_waits_no_more(
     assert!(waiting(0));
     assert_eq!(metric(&metrics, "tidegate_store_latency_seconds_count"), 2);
     assert_eq!(metric(&metrics, "tidegate_decision_seconds_count"), 2);
-    assert_eq!(metric(&metrics, "tidegate_requests_denied_total"), 1);
+    assert_eq!(metric(&metrics, "tidegate_requests_total{decision=\"denied\"}"), 1);
     drop(second);
     drain.start();
     serving.join().unwrap().unwrap();

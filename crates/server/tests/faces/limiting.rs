@@ -46,6 +46,9 @@ impl Running {
             bounds: Bounds::default(),
             dialects: Dialects::default(),
             notice: Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned())),
+            salt: Default::default(),
+            access_log: None,
+            traces: None,
         });
         let metrics = Arc::clone(gateway.metrics());
         let port_0 = "127.0.0.1:0".parse().unwrap();
@@ -86,7 +89,7 @@ async fn three_pass_the_fourth_is_denied_and_one_more_passes_after_its_wait() {
     gateway.clock.advance(Duration::from_secs(20));
     assert_eq!((client.get("/").await.status, client.get("/").await.status), (200, 429));
     assert_eq!((gateway.decisions("enforce", "allowed"), gateway.decisions("enforce", "denied")), (4, 3));
-    assert_eq!(metric(&gateway.metrics, "tidegate_requests_denied_total"), 3);
+    assert_eq!(metric(&gateway.metrics, "tidegate_requests_total{decision=\"denied\"}"), 3);
     assert_eq!(metric(&gateway.metrics, "tidegate_decision_seconds_count"), 7);
     assert_eq!(metric(&gateway.metrics, "tidegate_keys"), 1);
     assert_eq!(metric(&gateway.metrics, "tidegate_answers_total{source=\"store\"}"), 7);
@@ -122,7 +125,7 @@ async fn a_limit_in_shadow_counts_and_denies_nothing() {
         assert_eq!(client.get("/").await.status, 200);
     }
     assert_eq!((gateway.decisions("shadow", "allowed"), gateway.decisions("shadow", "denied")), (1, 2));
-    assert_eq!(metric(&gateway.metrics, "tidegate_requests_denied_total"), 0);
+    assert_eq!(metric(&gateway.metrics, "tidegate_requests_total{decision=\"denied\"}"), 0);
 }
 
 #[tokio::test]

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use tidegate::Source;
 use tidegate::redis::FailureKind;
-use tidegate_core::{Mode, Outcome};
+use tidegate_core::{Cost, FailureMode, Limit, Mode, State, Time, decide};
 use tidegate_server::{Admin, Bounds, Drain, Jokes, LimitName, Metrics, Setup, StoreLevel, bind, serve};
 
 use crate::support::{Client, Stage, metric, nobody};
 
 fn limit(policy: &str, limit: &str, mode: Mode) -> LimitName {
-    LimitName { policy: policy.into(), limit: limit.into(), mode }
+    LimitName { policy: policy.into(), limit: limit.into(), mode, on_failure: FailureMode::Deny }
 }
 
 fn admin(metrics: Metrics) -> (SocketAddr, Arc<Metrics>, Drain) {
@@ -28,7 +28,7 @@ fn admin(metrics: Metrics) -> (SocketAddr, Arc<Metrics>, Drain) {
 
 #[tokio::test]
 async fn the_admin_face_tells_life_readiness_and_metrics() {
-    let metrics = Metrics::new(&[]).with_store(|| StoreLevel::Memory { keys: 7, displaced: 2 });
+    let metrics = Metrics::new(&[]).with_store(|| StoreLevel::Memory { keys: 7, room: 64, displaced: 2 });
     let (address, _, drain) = admin(metrics);
     let mut client = Client::to(address).await;
     for path in ["/livez", "/readyz"] {
@@ -40,10 +40,24 @@ async fn the_admin_face_tells_life_readiness_and_metrics() {
     let answer = client.get("/readyz").await;
     assert_eq!(answer.status, 503);
     answer.problem();
+    let lines = ["tidegate_keys 7", "tidegate_keys_max 64", "tidegate_displaced_total 2", "tidegate_connections 0"];
     let answer = client.get("/metrics").await;
+    assert_eq!(answer.field("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    has_lines(answer.text(), &lines);
+    has_lines(answer.text(), &["# TYPE tidegate_displaced_total counter", "# TYPE tidegate_keys gauge"]);
+    assert!(!answer.text().contains("# EOF") && !answer.text().contains("# UNIT"));
+    // As Prometheus asks.
+    let accept = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+    client.send(format!("GET /metrics HTTP/1.1\r\nhost: a\r\naccept: {accept}\r\n\r\n")).await;
+    let answer = client.answer().await;
     assert_eq!(answer.field("content-type"), Some("application/openmetrics-text; version=1.0.0; charset=utf-8"));
-    for line in ["tidegate_keys 7", "tidegate_displaced_total 2", "tidegate_connections 0", "# EOF"] {
-        assert!(answer.text().lines().any(|found| found == line), "no {line} in\n{}", answer.text());
+    has_lines(answer.text(), &lines);
+    has_lines(answer.text(), &["# TYPE tidegate_displaced counter", "# EOF"]);
+}
+
+fn has_lines(text: &str, lines: &[&str]) {
+    for line in lines {
+        assert!(text.lines().any(|found| found == *line), "no {line} in\n{text}");
     }
 }
 
@@ -89,11 +103,12 @@ async fn the_admin_face_refuses_what_it_does_not_know() {
 async fn decisions_are_counted_by_limit_mode_and_outcome() {
     let names = [limit("", "limit-1", Mode::Enforce), limit("login", "burst", Mode::Shadow)];
     let metrics = Metrics::new(&names);
-    let wait = Outcome::Denied { retry_after: Duration::from_secs(1) };
-    metrics.limit(0).unwrap().count(Outcome::Allowed);
-    metrics.limit(0).unwrap().count(Outcome::Allowed);
-    metrics.limit(1).unwrap().count(wait);
-    metrics.limit(1).unwrap().count(Outcome::Never);
+    let quota = "2/min".parse::<Limit>().unwrap().quota().unwrap();
+    let decided = |used, cost| decide(&quota, State::from_parts(used, Time::ZERO), Cost::new(cost), Time::ZERO).0;
+    metrics.limit(0).unwrap().count(&decided(0, 1), Source::Store);
+    metrics.limit(0).unwrap().count(&decided(1, 1), Source::Fallback);
+    metrics.limit(1).unwrap().count(&decided(2, 1), Source::Store);
+    metrics.limit(1).unwrap().count(&decided(0, 3), Source::Store);
     metrics.decision.observe(Duration::from_nanos(300));
     assert!(metrics.limit(2).is_none());
     for (series, count) in [
@@ -101,6 +116,9 @@ async fn decisions_are_counted_by_limit_mode_and_outcome() {
         ("tidegate_decisions_total{policy=\"\",limit=\"limit-1\",mode=\"enforce\",outcome=\"denied\"}", 0),
         ("tidegate_decisions_total{policy=\"login\",limit=\"burst\",mode=\"shadow\",outcome=\"denied\"}", 1),
         ("tidegate_decisions_total{policy=\"login\",limit=\"burst\",mode=\"shadow\",outcome=\"never\"}", 1),
+        ("tidegate_near_limit_total{policy=\"\",limit=\"limit-1\",mode=\"enforce\"}", 1),
+        ("tidegate_near_limit_total{policy=\"login\",limit=\"burst\",mode=\"shadow\"}", 0),
+        ("tidegate_fallback_decisions_total{policy=\"\",limit=\"limit-1\",on_failure=\"deny\"}", 1),
         ("tidegate_decision_seconds_bucket{le=\"5e-7\"}", 1),
         ("tidegate_decision_seconds_count", 1),
     ] {
@@ -112,13 +130,14 @@ async fn decisions_are_counted_by_limit_mode_and_outcome() {
 async fn br_163_denied_counts_up_and_only_denials() {
     let metrics = Metrics::new(&[limit("", "limit-1", Mode::Enforce)]);
     let series = "tidegate_decisions_total{policy=\"\",limit=\"limit-1\",mode=\"enforce\",outcome=\"denied\"}";
-    let wait = Outcome::Denied { retry_after: Duration::from_secs(12) };
-    for (outcome, denied) in [Outcome::Allowed; 5].into_iter().map(|allowed| (allowed, 0)).chain([(wait, 1)]) {
-        metrics.limit(0).unwrap().count(outcome);
+    let quota = "5/min".parse::<Limit>().unwrap().quota().unwrap();
+    let mut state = State::FULL;
+    for denied in [0, 0, 0, 0, 0, 1] {
+        let (decision, next) = decide(&quota, state, Cost::ONE, Time::ZERO);
+        state = next;
+        metrics.limit(0).unwrap().count(&decision, Source::Store);
         assert_eq!(metric(&metrics, series), denied);
     }
-    let text = metrics.text().unwrap();
-    assert!(text.contains("# TYPE tidegate_decisions counter"), "{text}");
 }
 
 #[tokio::test]

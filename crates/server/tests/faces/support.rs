@@ -67,6 +67,7 @@ impl Scene {
             policy: String::new(),
             limit: "limit-1".into(),
             mode: Mode::Enforce,
+            on_failure: Default::default(),
         }]));
         let proxy = Proxy::new(ProxySetup {
             upstreams: self.destinations(upstream),

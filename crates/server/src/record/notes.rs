@@ -1,0 +1,56 @@
+//! What is noted of a request on its way, by whoever learns it.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tidegate_http::{Onlook, Sight};
+use tidegate_policy::KeySalt;
+
+use super::Finding;
+
+/// No time was noted.
+const NONE: u64 = u64::MAX;
+
+/// The notes on one request.
+#[derive(Debug)]
+pub(crate) struct Notes {
+    salt: Arc<KeySalt>,
+    finding: OnceLock<Finding>,
+    upstream_ns: AtomicU64,
+}
+
+/// The notes as a request carries them in its extensions.
+#[derive(Clone, Debug)]
+pub(crate) struct Noted(pub(crate) Arc<Notes>);
+
+impl Noted {
+    /// The upstream took so long to answer.
+    pub(crate) fn upstream_took(&self, time: Duration) {
+        self.0.upstream_ns.store(u64::try_from(time.as_nanos()).unwrap_or(NONE - 1), Relaxed);
+    }
+}
+
+impl Notes {
+    pub(crate) fn new(salt: Arc<KeySalt>) -> Self {
+        Self { salt, finding: OnceLock::new(), upstream_ns: AtomicU64::new(NONE) }
+    }
+
+    pub(crate) fn finding(&self) -> Option<&Finding> {
+        self.finding.get()
+    }
+
+    pub(crate) fn upstream_time(&self) -> Option<Duration> {
+        match self.upstream_ns.load(Relaxed) {
+            NONE => None,
+            ns => Some(Duration::from_nanos(ns)),
+        }
+    }
+}
+
+impl Onlook for Notes {
+    fn see(&self, sight: &Sight<'_>) {
+        // It is decided once.
+        let _ = self.finding.set(Finding::of(sight, &self.salt));
+    }
+}
