@@ -7,7 +7,8 @@ use tidegate::{Mode, Sharing};
 use tidegate_server::Upstreams;
 
 use crate::config_file::ConfigFile;
-use crate::say;
+use crate::say::Page;
+use crate::settings::ProxyFlags;
 
 /// Policies that are shown; the others are counted.
 const POLICIES_SHOWN_MAX: usize = 20;
@@ -17,6 +18,7 @@ const UPSTREAMS_SHOWN_MAX: usize = 20;
 
 /// What there is to be said, beside the policies.
 pub(crate) struct Announcement<'a> {
+    pub(crate) flags: &'a ProxyFlags,
     /// Where requests go, if not to the built-in API.
     pub(crate) upstreams: Option<&'a Upstreams>,
     /// Where the policies come from, if not from flags.
@@ -30,52 +32,59 @@ pub(crate) struct Announcement<'a> {
 impl Announcement<'_> {
     pub(crate) fn say(&self, policies: &Policies) {
         let url = format!("http://{}", self.address);
-        say::title(&format!("tidegate {} on {url}", env!("CARGO_PKG_VERSION")));
+        let mut page = Page::new(format!("tidegate {} on {url}", env!("CARGO_PKG_VERSION")));
         match self.upstreams {
-            Some(upstreams) => destinations(upstreams),
-            None => say::entry("upstream", &"none given, so it serves a joke of the day of its own"),
+            Some(upstreams) => destinations(&mut page, upstreams),
+            None => page.entry("upstream", &"none given, so it serves a joke of the day of its own"),
         }
         match self.file {
-            Some(file) => listed(policies, file),
-            None => policies.as_slice().iter().for_each(explained),
+            Some(file) => listed(&mut page, policies, file),
+            None => policies.as_slice().iter().for_each(|policy| explained(&mut page, policy)),
         }
-        say::entry("counted", &self.counted);
+        page.entry("counted", &self.counted);
         if let Some(most) = most_leased(policies) {
             let what = format_args!("at most {most} tokens of a key are taken ahead, here as in each other process");
-            say::entry("leased", &what);
+            page.entry("leased", &what);
         }
         if let Some(admin) = self.admin {
-            say::entry("admin", &format_args!("http://{admin}/metrics, /livez, /readyz"));
+            page.entry("admin", &format_args!("http://{admin}/metrics, /livez, /readyz"));
         }
-        say::entry("try", &format_args!("curl -i {url}/"));
+        if let Some(place) = self.flags.logs.place() {
+            page.entry("access log", &place);
+        }
+        if let Some(traces) = self.flags.traces.setup() {
+            page.entry("traces", &traces.endpoint);
+        }
+        page.entry("try", &format_args!("curl -i {url}/"));
+        page.say();
     }
 }
 
 /// Each upstream, the most special first, with what it is for.
-fn destinations(upstreams: &Upstreams) {
+fn destinations(page: &mut Page, upstreams: &Upstreams) {
     let all = upstreams.as_slice();
     for (at, destination) in all.iter().take(UPSTREAMS_SHOWN_MAX).enumerate() {
-        say::entry(if at == 0 { "upstream" } else { "" }, destination);
+        page.entry(if at == 0 { "upstream" } else { "" }, destination);
     }
     if let Some(more @ 1..) = all.len().checked_sub(UPSTREAMS_SHOWN_MAX) {
-        say::entry("", &format_args!("and {more} more"));
+        page.entry("", &format_args!("and {more} more"));
     }
 }
 
 /// The policy of the flags: its limits are all that there is, so they are explained.
-fn explained(policy: &Policy) {
+fn explained(page: &mut Page, policy: &Policy) {
     let is_shadow = policy.limits().iter().all(|named| named.mode == Mode::Shadow);
-    say::entry(
+    page.entry(
         "key",
         &format_args!("{}{}", policy.key(), if is_shadow { "; in shadow, so nothing is denied" } else { "" }),
     );
-    policy.limits().iter().for_each(|named| say::entry(&named.name, &Explanation::of(named.limit)));
+    policy.limits().iter().for_each(|named| page.entry(&named.name, &Explanation::of(named.limit)));
 }
 
 /// The policies of a file, each in a line or two.
-fn listed(policies: &Policies, file: &ConfigFile) {
+fn listed(page: &mut Page, policies: &Policies, file: &ConfigFile) {
     let all = policies.as_slice();
-    say::entry(
+    page.entry(
         "policies",
         &format_args!("{}, from {}; read anew when it changes, or on SIGHUP", all.len(), file.name()),
     );
@@ -86,12 +95,12 @@ fn listed(policies: &Policies, file: &ConfigFile) {
             format!("{} {}{shadow}", named.name, named.limit)
         });
         let limits = limits.collect::<Vec<_>>().join(", ");
-        say::entry(policy.name(), &format_args!("{}, by {}{ending}\n{limits}", policy.matching(), policy.key()));
+        page.entry(policy.name(), &format_args!("{}, by {}{ending}\n{limits}", policy.matching(), policy.key()));
     }
     if let Some(more @ 1..) = all.len().checked_sub(POLICIES_SHOWN_MAX) {
-        say::entry("", &format_args!("and {more} more"));
+        page.entry("", &format_args!("and {more} more"));
     }
-    say::entry("explained", &format_args!("by `tidegate check --config {}`", file.name()));
+    page.entry("explained", &format_args!("by `tidegate check --config {}`", file.name()));
 }
 
 /// The names of policies, for a line.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
+use tidegate::policy::KeySalt;
 use tidegate::policy::file::Config;
 use tidegate::{Clock as _, Gate, Memory, Store, SystemClock, TableOptions};
 use tidegate_server::{Drain, Gateway, GatewaySetup, StoreLevel};
@@ -50,7 +51,9 @@ struct Start {
 
 impl Proxy {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        self.flags.logs.set_voice();
         let start = self.start()?;
+        start.flags.logs.set_voice();
         if self.print_config {
             let config = Config { policies: start.config.policies, proxy: start.flags.to_settings() };
             return say::answer(config.to_toml().as_bytes());
@@ -113,7 +116,14 @@ impl Start {
             bounds: self.flags.bounds(),
             dialects: self.flags.answers.dialects(),
             notice: Arc::new(say::warning),
+            salt: KeySalt::default(),
+            access_log: self.flags.logs.access_log()?,
+            traces: self.flags.traces.setup(),
         }));
+        if self.flags.logs.place().is_some() {
+            let gateway = Arc::clone(&gateway);
+            signals::on_rotation(move || gateway.reopen_logs())?;
+        }
 
         let (listeners, address) = self.flags.serving.bind()?;
         let admin = self.flags.admin.bind()?;
@@ -134,7 +144,8 @@ impl Start {
 
         let file = self.file.as_ref().map(|(file, _)| file);
         let admin_address = admin.as_ref().map(std::net::TcpListener::local_addr).transpose()?;
-        Announcement { upstreams: upstreams.as_ref(), file, counted, address, admin: admin_address }.say(policies);
+        let (flags, upstreams) = (&self.flags, upstreams.as_ref());
+        Announcement { flags, upstreams, file, counted, address, admin: admin_address }.say(policies);
         self.screen.warnings(policies).iter().chain(&warning).for_each(|warning| say::warning(warning));
 
         gateway.run(listeners, admin, &drain).context("serving ended early")?;

@@ -36,18 +36,32 @@ pub(crate) fn drain_on_signal(drain: &Drain) -> anyhow::Result<()> {
 /// are one.
 pub(crate) fn hang_ups() -> anyhow::Result<Receiver<()>> {
     let (told, hang_ups) = sync_channel(1);
-    let runtime = runtime::Builder::new_current_thread().enable_io().build().context("cannot listen for SIGHUP")?;
-    let mut signals = runtime.block_on(async { signal(SignalKind::hangup()) }).context("cannot listen for SIGHUP")?;
+    let tell = move || {
+        // If one is waiting to be heard already, that is enough.
+        let _ = told.try_send(());
+    };
+    on_each(SignalKind::hangup(), "tidegate-hang-ups", tell)?;
+    Ok(hang_ups)
+}
+
+/// Calls `reopen` each time the program is told that logs were moved, by SIGUSR1 or SIGHUP.
+pub(crate) fn on_rotation(reopen: impl Fn() + Clone + Send + 'static) -> anyhow::Result<()> {
+    on_each(SignalKind::hangup(), "tidegate-rotation-1", reopen.clone())?;
+    on_each(SignalKind::user_defined1(), "tidegate-rotation-2", reopen)
+}
+
+fn on_each(kind: SignalKind, thread: &str, then: impl Fn() + Send + 'static) -> anyhow::Result<()> {
+    let runtime = runtime::Builder::new_current_thread().enable_io().build().context("cannot listen for signals")?;
+    let mut signals = runtime.block_on(async { signal(kind) }).context("cannot listen for signals")?;
     let listen = move || {
         runtime.block_on(async {
             while signals.recv().await.is_some() {
-                // If one is waiting to be heard already, that is enough.
-                let _ = told.try_send(());
+                then();
             }
         });
     };
-    thread::Builder::new().name("tidegate-hang-ups".to_owned()).spawn(listen).context("cannot listen for SIGHUP")?;
-    Ok(hang_ups)
+    thread::Builder::new().name(thread.to_owned()).spawn(listen).context("cannot listen for signals")?;
+    Ok(())
 }
 
 async fn drain_then_exit(mut first: StopSignals, drain: &Drain) {

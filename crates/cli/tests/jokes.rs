@@ -98,7 +98,7 @@ fn br_163_what_is_counted_is_what_was_seen() {
         let metrics = proxy.metrics();
         let counted = [metrics.decisions("limit-1", "allowed"), metrics.decisions("limit-1", "denied")];
         assert_eq!(counted, [allowed, denied]);
-        assert_eq!(metrics.value("tidegate_requests_denied_total"), denied);
+        assert_eq!(metrics.value("tidegate_requests_total{decision=\"denied\"}"), denied);
         assert_eq!(metrics.value("tidegate_decision_seconds_count"), allowed + denied);
         assert_eq!(metrics.value("tidegate_keys"), 1);
         let is_negative = |line: &str| line.rsplit_once(' ').is_some_and(|(_, value)| value.starts_with('-'));
@@ -144,7 +144,7 @@ fn shadow_counts_and_denies_nothing() {
         assert_eq!((reply.status, limit_fields(&reply)), (200, vec![]));
     }
     assert_eq!((proxy.decisions("limit-1", "allowed"), proxy.decisions("limit-1", "denied")), (2, 3));
-    assert_eq!(proxy.metrics().value("tidegate_requests_denied_total"), 0);
+    assert_eq!(proxy.metrics().value("tidegate_requests_total{decision=\"denied\"}"), 0);
 }
 
 #[test]

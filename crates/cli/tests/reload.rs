@@ -168,7 +168,7 @@ fn br_161_new_limits_have_metrics_and_those_that_are_gone_have_none() {
         assert_eq!(served.status(), if round < 2 { 200 } else { 429 });
         let metrics = served.proxy.metrics();
         let of = |name: &str| metrics.series().iter().filter(|series| series.contains(&format!("\"{name}\""))).count();
-        assert_eq!((of(&format!("extra-{round}")), metrics.series().len()), (3, before.series().len() + 3));
+        assert_eq!((of(&format!("extra-{round}")), metrics.series().len()), (5, before.series().len() + 5));
     }
     served.reload(&policy("api", "3/h"));
     let metrics = served.proxy.metrics();

@@ -7,7 +7,9 @@
 mod admin;
 mod answers;
 mod field;
+mod logs;
 mod serving;
+mod traces;
 mod upstreams;
 
 use clap::Args;
@@ -17,7 +19,9 @@ use tidegate_server::Bounds;
 use self::admin::AdminFlags;
 use self::answers::Answers;
 use self::field::Field;
+use self::logs::Logs;
 use self::serving::Serving;
+use self::traces::Traces;
 use self::upstreams::Upstreams;
 
 /// Where the proxy serves, and how.
@@ -34,6 +38,12 @@ pub(crate) struct ProxyFlags {
 
     #[command(flatten)]
     pub(crate) admin: AdminFlags,
+
+    #[command(flatten)]
+    pub(crate) logs: Logs,
+
+    #[command(flatten)]
+    pub(crate) traces: Traces,
 }
 
 /// Settings that belong together.
@@ -44,7 +54,14 @@ trait Group {
 
 impl ProxyFlags {
     fn fields(&mut self) -> Vec<(&'static str, &mut dyn Field)> {
-        let groups: [&mut dyn Group; 4] = [&mut self.serving, &mut self.upstreams, &mut self.answers, &mut self.admin];
+        let groups: [&mut dyn Group; 6] = [
+            &mut self.serving,
+            &mut self.upstreams,
+            &mut self.answers,
+            &mut self.admin,
+            &mut self.logs,
+            &mut self.traces,
+        ];
         groups.into_iter().flat_map(Group::fields).collect()
     }
 

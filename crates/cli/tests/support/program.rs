@@ -111,6 +111,11 @@ impl Proxy {
         self.said.wait_for(text)
     }
 
+    /// Where operators find it.
+    pub(crate) fn admin_address(&self) -> SocketAddr {
+        self.admin
+    }
+
     pub(crate) fn admin(&self, target: &str) -> super::http::Reply {
         get(self.admin, target)
     }
