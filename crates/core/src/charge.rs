@@ -40,6 +40,12 @@ impl LimitId {
         Self(fnv1a(fnv1a(self.0, &[0xfe]), parts.as_bytes()))
     }
 
+    /// The identity that [`LimitId::as_u64`] gave as a number.
+    #[must_use]
+    pub const fn from_u64(number: u64) -> Self {
+        Self(number)
+    }
+
     /// The identity as a number.
     #[must_use]
     pub const fn as_u64(self) -> u64 {

@@ -19,6 +19,12 @@ pub struct Fingerprint(u64);
 impl Fingerprint {
     pub(crate) const NONE: Self = Self(1);
 
+    /// The fingerprint that [`Fingerprint::as_u64`] gave as a number; `None` if it is zero, which is none.
+    #[must_use]
+    pub fn from_u64(number: u64) -> Option<Self> {
+        (number != 0).then_some(Self(number))
+    }
+
     /// As a number, which is never zero.
     #[must_use]
     pub fn as_u64(self) -> u64 {
@@ -39,9 +45,20 @@ pub(crate) fn home_of(fingerprint: u64, range: usize) -> usize {
     ((u128::from(fingerprint) * range as u128) >> 64) as usize
 }
 
+/// What a hash function is made of. Whoever knows it can choose keys that share a bucket, so it is kept where nobody
+/// else reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Seeds(pub [u64; 2]);
+
+impl fmt::Debug for Seeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Seeds(..)")
+    }
+}
+
 /// The hash function of one table, or of whatever else is kept by limit and key.
 pub struct Fingerprints {
-    seed: u64,
+    seeds: Seeds,
     shared: SharedSeed,
 }
 
@@ -51,18 +68,26 @@ impl Fingerprints {
     pub fn random() -> Self {
         // The standard library seeds these from the operating system.
         let drawn = || RandomState::new().build_hasher().finish();
-        Self { seed: drawn(), shared: SharedSeed::from_u64(drawn()) }
+        Self::of_seeds(Seeds([drawn(), drawn()]))
     }
 
     pub(crate) fn seeded(seed: u64) -> Self {
-        Self { seed, shared: SharedSeed::from_u64(!seed) }
+        Self::of_seeds(Seeds([seed, !seed]))
+    }
+
+    pub(crate) fn of_seeds(seeds: Seeds) -> Self {
+        Self { seeds, shared: SharedSeed::from_u64(seeds.0[1]) }
+    }
+
+    pub(crate) fn seeds(&self) -> Seeds {
+        self.seeds
     }
 
     /// The fingerprint of a key of a limit.
     #[must_use]
     #[inline]
     pub fn of<K: Hash + ?Sized>(&self, limit: LimitId, key: &K) -> Fingerprint {
-        let mut hasher = FoldHasher::with_seed(self.seed ^ limit.as_u64(), &self.shared);
+        let mut hasher = FoldHasher::with_seed(self.seeds.0[0] ^ limit.as_u64(), &self.shared);
         key.hash(&mut hasher);
         Fingerprint(hasher.finish().max(1))
     }

@@ -9,7 +9,8 @@
 //! or is swept.
 //!
 //! Read `head` first (how a word guards its neighbours), then `bucket`, `groups`, `table` and `attempt`, and
-//! `seats` for what happens when a key's home has no room; `reservations` is a table of another kind of bucket.
+//! `seats` for what happens when a key's home has no room; `reservations` is a table of another kind of bucket, and `saved` is a
+//! table as plain data.
 
 #![forbid(unsafe_code)]
 
@@ -23,6 +24,7 @@ mod pools;
 mod quota_cell;
 mod quotas;
 mod reservations;
+mod saved;
 mod seats;
 #[cfg(all(test, not(loom)))]
 mod stress;
@@ -31,9 +33,10 @@ mod table;
 mod watermarks;
 
 pub use bucket::Bucket;
-pub use fingerprint::{Fingerprint, Fingerprints};
+pub use fingerprint::{Fingerprint, Fingerprints, Seeds};
 pub use pools::POOLS_MAX;
 pub use quota_cell::QuotaCell;
 pub use quotas::{KnownQuota, QUOTAS_MAX, TooManyQuotas};
 pub use reservations::{RESERVATIONS_DEFAULT, Reservations, ReserveError};
+pub use saved::{PooledKeys, SavedBucket, SavedPool};
 pub use table::{BATCH_MAX, KEYS_DEFAULT, KEYS_MAX, Table, TableLimit, TableOptions, TableStats};

@@ -42,6 +42,10 @@ impl PoolsLock<'_> {
         self.0.len() < POOLS_MAX || self.0.contains_key(&limit)
     }
 
+    pub(crate) fn all(&self) -> Vec<(LimitId, Pool)> {
+        self.0.iter().map(|(limit, pool)| (*limit, *pool)).collect()
+    }
+
     pub(crate) fn write(&mut self, limit: LimitId, pool: Pool) {
         self.0.insert(limit, pool);
     }

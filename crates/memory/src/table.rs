@@ -13,7 +13,7 @@ use tidegate_core::{
 };
 
 use crate::attempt::{Attempt, Request};
-use crate::fingerprint::{Fingerprint, Fingerprints};
+use crate::fingerprint::{Fingerprint, Fingerprints, Seeds};
 use crate::groups::{Group, Groups, SLOTS, Slot};
 use crate::pools::Pools;
 use crate::quotas::{KnownQuota, Quotas, TooManyQuotas};
@@ -108,8 +108,8 @@ pub struct TableStats {
 pub struct Table {
     pub(crate) groups: Groups,
     /// Groups that can be a home; behind them are only those that the last homes overflow to.
-    homes: usize,
-    fingerprints: Fingerprints,
+    pub(crate) homes: usize,
+    pub(crate) fingerprints: Fingerprints,
     pub(crate) quotas: Quotas,
     pub(crate) pools: Pools,
     pub(crate) watermarks: Watermarks,
@@ -127,11 +127,21 @@ impl Table {
     /// A table in which all buckets are full. Its memory, [`Table::bytes`], is reserved now and touched as it is used.
     #[must_use]
     pub fn new(options: TableOptions) -> Self {
+        Self::with_fingerprints(options, options.seed.map_or_else(Fingerprints::random, Fingerprints::seeded))
+    }
+
+    /// The same, with the hash function of another table, whose keys are to be known here.
+    #[must_use]
+    pub fn with_seeds(options: TableOptions, seeds: Seeds) -> Self {
+        Self::with_fingerprints(options, Fingerprints::of_seeds(seeds))
+    }
+
+    fn with_fingerprints(options: TableOptions, fingerprints: Fingerprints) -> Self {
         let count = options.keys.clamp(1, KEYS_MAX).div_ceil(SLOTS);
         Self {
             groups: Groups::new(count),
             homes: count.saturating_sub(PROBES - 1).max(1),
-            fingerprints: options.seed.map_or_else(Fingerprints::random, Fingerprints::seeded),
+            fingerprints,
             quotas: Quotas::new(),
             pools: Pools::new(),
             watermarks: Watermarks::new(),

@@ -46,7 +46,7 @@
 //! Read the modules in this order: `attributes`, `client`, `trust`, `address` (with `forwarded` and `node`, the syntax
 //! of the fields), `key_parts`, `key`, `caller`; `matching` (with `path`, `path_pattern`, `host_pattern`), `exempt`,
 //! `overrides`, `cost_rule`, `outcome`, `policy`; `policies` (with what is prepared at load: `index`, `path_index`,
-//! `policy_set`, `exemptions`, `together`), `charges`; `succession`, when others take their place; then what is said to people: `considered`, `explain`, `key_text`,
+//! `policy_set`, `exemptions`, `together`), `charges`; `succession`, when others take their place, and `single_key`, for an operator; then what is said to people: `considered`, `explain`, `key_text`,
 //! `key_hash`, `printable`,
 //! `warnings`, `one_private_peer`.
 
@@ -87,6 +87,7 @@ mod policy;
 mod policy_error;
 mod policy_set;
 mod printable;
+mod single_key;
 mod succession;
 mod together;
 mod trust;
@@ -119,6 +120,7 @@ pub use policy::{NamedLimit, Policy};
 pub use policy_error::PolicyError;
 pub use policy_set::POLICIES_MAX;
 pub use printable::Printable;
+pub use single_key::{NamedKey, SingleKey, SingleKeyError};
 pub use succession::{Fresh, FreshBecause};
 pub use trust::{NETWORKS_MAX, Trust};
 pub use trust_error::TrustError;

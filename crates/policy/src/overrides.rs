@@ -27,7 +27,7 @@ pub(crate) struct Overrides(HashMap<Box<[u8]>, Special>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Special {
     pub(crate) claims: Vec<Charge<'static>>,
-    until_s: Option<u64>,
+    pub(crate) until_s: Option<u64>,
     pub(crate) is_exempt: bool,
 }
 
@@ -61,6 +61,11 @@ impl Overrides {
         Ok(Self(all))
     }
 
+    /// Adds a key, in place of what was special about it.
+    pub(crate) fn insert(&mut self, key: Vec<u8>, special: Special) {
+        self.0.insert(key.into(), special);
+    }
+
     pub(crate) fn values(&self) -> impl Iterator<Item = &Special> {
         self.0.values()
     }
@@ -89,7 +94,11 @@ impl Overrides {
 ///
 /// # Errors
 /// There are more or fewer values than parts, the key has no value, or an address is none.
-pub(crate) fn key_of(parts: &KeyParts, values: &[String], client: &ClientAddress) -> Result<Vec<u8>, OverrideError> {
+pub(crate) fn key_of<V: AsRef<[u8]>>(
+    parts: &KeyParts,
+    values: &[V],
+    client: &ClientAddress,
+) -> Result<Vec<u8>, OverrideError> {
     let parts = parts.as_slice();
     if parts == [KeyPart::Global] {
         return Err(OverrideError::Global);
@@ -99,17 +108,27 @@ pub(crate) fn key_of(parts: &KeyParts, values: &[String], client: &ClientAddress
     }
     let mut keys = Keys::new();
     for (part, value) in parts.iter().zip(values) {
+        let value = value.as_ref();
         match part {
-            KeyPart::Client if value == "unix" => keys.push_client(Tag::Client, crate::Client::Unix, &client.grouping),
+            KeyPart::Client if value == b"unix" => keys.push_client(Tag::Client, crate::Client::Unix, &client.grouping),
             KeyPart::Client => {
-                let ip = node::address(value.as_bytes()).ok_or_else(|| OverrideError::Address(value.clone()))?;
+                let ip = node::address(value);
+                let ip = ip.ok_or_else(|| OverrideError::Address(String::from_utf8_lossy(value).into_owned()))?;
                 keys.push_client(Tag::Client, crate::Client::Ip(ip), &client.grouping);
             }
-            _ => keys.push_value(value.as_bytes(), part.is_secret()),
+            _ => keys.push_value(value, part.is_secret()),
         }
     }
     keys.finish();
     Ok(keys.key(0).to_vec())
+}
+
+/// The bytes of the key `global`.
+pub(crate) fn global_key() -> Vec<u8> {
+    let mut keys = Keys::new();
+    keys.push(Tag::Global, &[]);
+    keys.finish();
+    keys.key(0).to_vec()
 }
 
 /// Why a key cannot have limits of its own.

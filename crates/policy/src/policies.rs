@@ -222,7 +222,7 @@ impl Rule {
     }
 
     /// The most charges of one request.
-    fn weight(&self) -> usize {
+    pub(crate) fn weight(&self) -> usize {
         let special = self.overrides.values().map(|special| special.claims.len());
         special.chain([self.claims.len()]).max().unwrap_or(0)
     }

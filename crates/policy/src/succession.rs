@@ -64,6 +64,18 @@ impl Policies {
         self
     }
 
+    /// These policies from `now` on, on the clock of the store, in place of some that nobody remembers: what the keys of
+    /// a store owe that was written before is carried over as it stood then.
+    #[must_use]
+    pub fn in_force_from(mut self, now: Time) -> Self {
+        for (policy, rule) in self.policies.iter_mut().zip(&mut self.rules) {
+            policy.limits.iter_mut().for_each(|named| named.handling.in_force_since = Some(now));
+            let claims = rule.claims.iter_mut().chain(rule.overrides.claims_mut());
+            claims.for_each(|claim| set_since(claim, Some(now)));
+        }
+        self
+    }
+
     /// The limits that were there in `old`, and start fresh.
     #[must_use]
     pub fn fresh_after(&self, old: &Self) -> Vec<Fresh> {

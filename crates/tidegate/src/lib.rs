@@ -145,6 +145,7 @@ mod limiter;
 mod memory;
 mod owned_charges;
 mod reservation;
+mod saved_state;
 #[cfg(feature = "redis")]
 mod shared;
 #[cfg(feature = "wait")]
@@ -164,6 +165,7 @@ pub use limiter::{Limiter, ReplaceError};
 pub use memory::{Memory, MemoryError};
 pub use owned_charges::OwnedCharges;
 pub use reservation::Reservation;
+pub use saved_state::{RestoreError, Saved};
 #[cfg(feature = "redis")]
 pub use shared::{Shared, SharedError, SharedOptions};
 #[cfg(feature = "wait")]

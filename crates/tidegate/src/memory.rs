@@ -23,7 +23,11 @@ impl<C: Clock> Memory<C> {
     /// A store in which all buckets are full, with room for [`RESERVATIONS_DEFAULT`] open reservations.
     #[must_use]
     pub fn new(options: TableOptions, clock: C) -> Self {
-        Self { table: Table::new(options), reservations: Reservations::with_room_for(RESERVATIONS_DEFAULT), clock }
+        Self::of_table(Table::new(options), clock)
+    }
+
+    pub(crate) fn of_table(table: Table, clock: C) -> Self {
+        Self { table, reservations: Reservations::with_room_for(RESERVATIONS_DEFAULT), clock }
     }
 
     /// The same store, before anything is reserved, with room for so many open reservations: 51.2 bytes each.

@@ -30,6 +30,8 @@ use crate::Policies;
 pub use complaint::{Complaint, complain};
 pub use fault::{ConfigError, ConfigFault};
 pub use root::PROXY_SETTINGS;
+pub use special::read_override;
+pub use until::text as instant;
 
 /// The largest file, in bytes.
 pub const FILE_BYTES_MAX: usize = 64 << 20;

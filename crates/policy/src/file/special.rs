@@ -2,6 +2,8 @@
 
 use tidegate_core::Limit;
 
+use super::fault::ConfigError;
+use super::json;
 use super::limits::algorithm;
 use super::near::near;
 use super::reader::{Kind, Reader, printable};
@@ -21,7 +23,31 @@ const OVERRIDE: Kind = Kind {
     ],
 };
 
+const OVERRIDE_BODY: Kind = Kind { what: "an override", keys: &["limits", "until"], meant: OVERRIDE.meant };
+
+/// Reads what a key is to be allowed instead, as JSON: `limits`, and `until` if it ends. `name` is what errors call it.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn read_override(name: &str, contents: &str, policy: &Policy, key: Vec<String>) -> Result<Override, ConfigError> {
+    let error = |faults| ConfigError::new(name, contents, faults);
+    let tree = json::tree(contents).map_err(|fault| error(vec![fault]))?;
+    let mut reader = Reader::default();
+    let special = reader.override_body(&tree, policy, key);
+    special.filter(|_| reader.faults.is_empty()).ok_or_else(|| error(reader.faults))
+}
+
 impl Reader {
+    fn override_body(&mut self, node: &Node, policy: &Policy, key: Vec<String>) -> Option<Override> {
+        let fields = self.fields(node, &OVERRIDE_BODY)?;
+        let until_s = fields.get("until").and_then(|node| self.until(node));
+        let Some(limits) = fields.get("limits") else {
+            self.fault(fields.span, "an override needs `limits`, such as `\"limits\": \"600/min\"`");
+            return None;
+        };
+        Some(Override { key, limits: self.override_limits(limits, policy)?, until_s })
+    }
+
     /// The overrides of a policy whose limits are known.
     pub(super) fn overrides(&mut self, node: &Node, client: &ClientAddress, policy: &mut Policy) {
         let Value::List(nodes) = &node.value else {

@@ -31,8 +31,9 @@ pub(crate) fn unix_s(text: &str) -> Result<u64, String> {
     u64::try_from(day * DAY_S + second - offset).map_err(|_| error("is before 1970"))
 }
 
-/// The instant, in UTC.
-pub(crate) fn text(unix_s: u64) -> String {
+/// An instant, in seconds since the epoch of Unix, as people write it: `2026-12-24T18:00:00Z`.
+#[must_use]
+pub fn text(unix_s: u64) -> String {
     // 2^63 seconds are enough, and a file cannot say more.
     let unix_s = i64::try_from(unix_s).unwrap_or(i64::MAX);
     let (days, second) = (unix_s / DAY_S, unix_s % DAY_S);

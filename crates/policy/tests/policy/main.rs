@@ -7,4 +7,5 @@ mod laws;
 mod limits;
 mod matching;
 mod one_private_peer;
+mod single_key;
 mod succession;

@@ -254,3 +254,27 @@ fn places_are_told_in_characters() {
     assert!(found[0].starts_with("3:13 a policy has no key `x-\u{e9}`"), "{found:?}");
     assert!(found[1].starts_with("3:31 `5/m`"), "{found:?}");
 }
+
+#[test]
+fn a_key_s_limits_alone_are_read_as_json() {
+    let limits = ["minute", "day"];
+    let policy = limits.into_iter().fold(crate::Policy::new("p", Default::default()), |policy, name| {
+        policy.with_limit(name, "1/min".parse().unwrap(), Default::default())
+    });
+    let read = |text: &str| super::super::read_override("the body", text, &policy, vec!["192.0.2.1".to_owned()]);
+    let special = read(r#"{"limits": {"day": "9/day"}, "until": "1970-01-01T00:01:00Z"}"#).unwrap();
+    assert_eq!((special.limits[0].0.as_str(), special.limits.len(), special.until_s), ("day", 1, Some(60)));
+    for (text, expect) in [
+        (r#"{"limit": "9/day"}"#, "1:2 an override has no key `limit`; did you mean `limits`?"),
+        (r#"{"limits": {"day": 9}}"#, "1:20 `9`: a count needs a period; write `9/s` or `9/min`"),
+        (r#"{"limits": {"dax": "9/day"}}"#, "1:13 the policy has no limit `dax`; did you mean `day`?"),
+        (r#"{"limits": {"day": "9/day"}, "until": 5}"#, "1:39 expected a text, a time such as"),
+        (r#"{"limits": "#, "1:12 the file ends here; expected a value"),
+        ("[]", "1:1 expected an override as a table, found a list"),
+    ] {
+        let error = read(text).unwrap_err();
+        let faults: Vec<_> =
+            error.faults().iter().map(|it| format!("{}:{} {}", it.line, it.column, it.message)).collect();
+        assert!(faults.iter().any(|fault| fault.starts_with(expect)), "{text}: {faults:?}");
+    }
+}
