@@ -138,11 +138,13 @@ mod charges;
 mod civil;
 mod clock;
 mod demand;
+mod denied_keys;
 #[cfg(feature = "policy")]
 mod gate;
 mod key;
 mod limiter;
 mod memory;
+mod most_frequent;
 mod owned_charges;
 mod reservation;
 mod saved_state;
@@ -158,6 +160,7 @@ pub use charged::Charged;
 pub use civil::CivilTime;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use demand::Demand;
+pub use denied_keys::{DENIED_KEYS_MAX, DeniedKey, DeniedKeys};
 #[cfg(feature = "policy")]
 pub use gate::{Gate, GateAnswer};
 pub use key::Key;
