@@ -89,7 +89,7 @@ impl Bounds {
             connections_max: 64,
             header_bytes_max: HEADER_BYTES_MIN,
             header_fields_max: 32,
-            target_bytes_max: 1024,
+            target_bytes_max: 6 * 1024,
             header_timeout: Duration::from_secs(5),
             idle_timeout: Duration::from_secs(30),
             stall_timeout: Duration::from_secs(10),

@@ -10,19 +10,22 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use tidegate::policy::Policies;
 use tidegate::{Gate, Store, Time};
 use tidegate_http::{Dialects, LimitLayer};
 use tidegate_policy::KeySalt;
 use tower_layer::Layer as _;
 
+use crate::admin::{Operator, Origin};
+use crate::denied::Denied;
 use crate::in_force::Observed;
 use crate::metrics::Metrics;
 use crate::record::{Recorded, Recorder};
 use crate::told::Told;
 use crate::{
-    Admin, Believed, Bounds, Clock, Drain, HostTold, Jokes, LogFormat, LogTarget, OtlpEndpoint, Proxy, ProxySetup,
-    Sample, Setup, StoreLevel, UpstreamTls, Upstreams, run,
+    Admin, AdminToken, Believed, Bounds, Clock, Drain, HostTold, Jokes, LogFormat, LogTarget, OperationSetup,
+    OtlpEndpoint, Proxy, ProxySetup, Sample, Setup, StoreLevel, UpstreamTls, Upstreams, run,
 };
 
 /// Whom to tell what an operator should know.
@@ -47,6 +50,8 @@ pub struct GatewaySetup<S> {
     pub bounds: Bounds,
     /// What clients are told about limits.
     pub dialects: Dialects,
+    /// What an operator can do.
+    pub operation: OperationSetup<S>,
     /// Told once, if all traffic comes from one private peer while nothing is trusted, or if something is wrong with a
     /// log.
     pub notice: Notice,
@@ -88,6 +93,8 @@ pub struct Gateway<S> {
     in_force: Observed<S>,
     layer: LimitLayer<Observed<S>>,
     told: Told,
+    operator: Arc<Operator<S>>,
+    token: Option<AdminToken>,
 }
 
 impl<S: Store + 'static> Gateway<S> {
@@ -95,11 +102,26 @@ impl<S: Store + 'static> Gateway<S> {
     #[must_use]
     pub fn new(setup: GatewaySetup<S>) -> Self {
         let GatewaySetup { gate, level, clock, upstreams, upstream_tls, host_told, bounds, dialects, .. } = setup;
-        let GatewaySetup { notice, salt, access_log, traces, .. } = setup;
+        let GatewaySetup { notice, salt, access_log, traces, operation, .. } = setup;
         let store = gate.shared_store();
-        let metrics = Arc::new(Metrics::new(&[]).with_store(move || level(&store)));
+        let seen = Arc::clone(&store);
+        let metrics = Arc::new(Metrics::new(&[]).with_store(move || level(&seen)));
         let believed = Believed::from(gate.policies().client().trust.clone());
-        let in_force = Observed::new(gate, Arc::clone(&clock), Arc::clone(&metrics), Arc::clone(&notice));
+        let OperationSetup { is_up, takes, denied_keys, are_denied_hashed, token } = operation;
+        let denied = (denied_keys > 0).then(|| Arc::new(Denied::new(denied_keys, are_denied_hashed, clock())));
+        let (time, counters) = (Arc::clone(&clock), Arc::clone(&metrics));
+        let in_force = Observed::new(gate, time, counters, denied.clone(), Arc::clone(&notice));
+        let operator = Arc::new(Operator {
+            in_force: in_force.clone(),
+            store,
+            is_up,
+            takes,
+            clock: Arc::clone(&clock),
+            metrics: Arc::clone(&metrics),
+            origin: ArcSwapOption::empty(),
+            denied,
+            salt: salt.clone(),
+        });
         // Which preflights are counted, the policies say.
         let layer = LimitLayer::asking(in_force.clone()).count_preflights().dialects(dialects);
         let recorder = |log, tracer| Recorder {
@@ -111,7 +133,20 @@ impl<S: Store + 'static> Gateway<S> {
             believed: believed.clone(),
         };
         let told = Told::new(access_log, traces, &metrics, notice, recorder);
-        Self { believed, upstreams, upstream_tls, host_told, bounds, clock, metrics, in_force, layer, told }
+        Self {
+            believed,
+            upstreams,
+            upstream_tls,
+            host_told,
+            bounds,
+            clock,
+            metrics,
+            in_force,
+            layer,
+            told,
+            operator,
+            token,
+        }
     }
 
     /// Calls `with` with the policies in force.
@@ -132,6 +167,12 @@ impl<S: Store + 'static> Gateway<S> {
         self.told.reopen_logs();
     }
 
+    /// Says that the policies in force were read from this file now. An operator is told so.
+    pub fn read_from(&self, file: &str) {
+        let read_s = (self.clock)().since(Time::ZERO).as_secs();
+        self.operator.origin.store(Some(Arc::new(Origin { file: file.to_owned(), read_s })));
+    }
+
     /// What is counted.
     #[must_use]
     pub fn metrics(&self) -> &Arc<Metrics> {
@@ -149,6 +190,8 @@ impl<S: Store + 'static> Gateway<S> {
             self.told.start(scope);
             let admin = admin.map(|listener| {
                 let face = Admin::new(Arc::clone(&self.metrics), drain.clone());
+                let operator: Arc<Operator<S>> = Arc::clone(&self.operator);
+                let face = face.with_token(self.token.clone()).operated_by(operator);
                 let (setup, drained) = (Setup { bounds: Bounds::admin(), ..Setup::default() }, drained.clone());
                 scope.spawn(move || run(vec![listener], || face.clone(), &setup, &drained))
             });

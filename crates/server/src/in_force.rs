@@ -1,7 +1,7 @@
 //! The policies in force, and all that is made from them: names, counters, the watch for a mistake. One value, so that
 //! a request sees all of the old or all of the new.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use http::Request;
@@ -9,15 +9,21 @@ use tidegate::policy::{OnePrivatePeer, Policies};
 use tidegate::{Gate, LimitId, Store, Time};
 use tidegate_http::{Ask, Asked, ByPolicies, Later, LimitLayer, RequestAttributes, Sight, peer_in_extensions};
 
+use crate::admin::Refusal;
+use crate::denied::Denied;
 use crate::metrics::{LimitName, Metrics};
 use crate::record::{ClientLookup, Ruling};
+use crate::runtime_overrides::RuntimeOverrides;
 use crate::{Clock, LimitMetrics, Notice};
 
 /// The policies in force, asked and observed: how long a decision took, and whether everybody seems to be one peer.
 pub(crate) struct Observed<S> {
     in_force: Arc<ArcSwap<InForce<S>>>,
+    /// The file's policies and what an operator has added. Whoever puts others in force holds it.
+    overrides: Arc<Mutex<RuntimeOverrides>>,
     clock: Clock,
     metrics: Arc<Metrics>,
+    denied: Option<Arc<Denied>>,
     notice: Notice,
 }
 
@@ -27,10 +33,17 @@ struct InForce<S> {
 }
 
 impl<S: Store + 'static> Observed<S> {
-    pub(crate) fn new(gate: Gate<S>, clock: Clock, metrics: Arc<Metrics>, notice: Notice) -> Self {
+    pub(crate) fn new(
+        gate: Gate<S>,
+        clock: Clock,
+        metrics: Arc<Metrics>,
+        denied: Option<Arc<Denied>>,
+        notice: Notice,
+    ) -> Self {
+        let overrides = Arc::new(Mutex::new(RuntimeOverrides::new(gate.policies().clone())));
         let one_private_peer = Arc::new(OnePrivatePeer::new(&gate.policies().client().trust));
-        let in_force = InForce { ask: ask(gate, &clock, &metrics), one_private_peer };
-        Self { in_force: Arc::new(ArcSwap::from_pointee(in_force)), clock, metrics, notice }
+        let in_force = InForce { ask: ask(gate, &clock, &metrics, denied.as_ref()), one_private_peer };
+        Self { in_force: Arc::new(ArcSwap::from_pointee(in_force)), overrides, clock, metrics, denied, notice }
     }
 
     /// Calls `with` with the policies in force.
@@ -44,8 +57,36 @@ impl<S: Store + 'static> Observed<S> {
         Arc::new(move |attributes| in_force.load().ask.gate().policies().client().of(attributes))
     }
 
-    /// Puts other policies in force, for the requests that come from now on.
+    /// Puts the policies of another file in force, for the requests that come from now on. What an operator has added
+    /// goes on.
     pub(crate) fn replace(&self, policies: Policies) {
+        let mut overrides = self.overrides.lock().unwrap_or_else(PoisonError::into_inner);
+        self.put_in_force(overrides.with_file(policies, self.now_s()));
+    }
+
+    /// Changes what an operator has added, and says whether that changed the policies, which are then put in force.
+    pub(crate) fn change(
+        &self,
+        change: impl FnOnce(&mut RuntimeOverrides) -> Result<Option<Policies>, Refusal>,
+    ) -> Result<bool, Refusal> {
+        let mut overrides = self.overrides.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = change(&mut overrides)?;
+        let is_changed = changed.is_some();
+        changed.into_iter().for_each(|policies| self.put_in_force(policies));
+        Ok(is_changed)
+    }
+
+    /// Calls `with` with what an operator has added.
+    pub(crate) fn with_overrides<R>(&self, with: impl FnOnce(&RuntimeOverrides) -> R) -> R {
+        with(&self.overrides.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn now_s(&self) -> u64 {
+        (self.clock)().since(Time::ZERO).as_secs()
+    }
+
+    /// Whoever calls it holds the overrides, so that no change is lost.
+    fn put_in_force(&self, policies: Policies) {
         let old = self.in_force.load_full();
         let gate = old.ask.gate().with_policies(policies, (self.clock)());
         let (before, now) = (&old.ask.gate().policies().client().trust, &gate.policies().client().trust);
@@ -53,7 +94,8 @@ impl<S: Store + 'static> Observed<S> {
             true => Arc::clone(&old.one_private_peer),
             false => Arc::new(OnePrivatePeer::new(now)),
         };
-        self.in_force.store(Arc::new(InForce { ask: ask(gate, &self.clock, &self.metrics), one_private_peer }));
+        let ask = ask(gate, &self.clock, &self.metrics, self.denied.as_ref());
+        self.in_force.store(Arc::new(InForce { ask, one_private_peer }));
     }
 }
 
@@ -93,19 +135,33 @@ impl<S> Clone for Observed<S> {
     fn clone(&self) -> Self {
         Self {
             in_force: Arc::clone(&self.in_force),
+            overrides: Arc::clone(&self.overrides),
             clock: Arc::clone(&self.clock),
             metrics: Arc::clone(&self.metrics),
+            denied: self.denied.clone(),
             notice: Arc::clone(&self.notice),
         }
     }
 }
 
 /// What asks this gate, and counts.
-fn ask<S: Store + 'static>(gate: Gate<S>, clock: &Clock, metrics: &Arc<Metrics>) -> ByPolicies<S> {
+fn ask<S: Store + 'static>(
+    gate: Gate<S>,
+    clock: &Clock,
+    metrics: &Arc<Metrics>,
+    denied: Option<&Arc<Denied>>,
+) -> ByPolicies<S> {
     let limits = Limits::new(gate.policies(), metrics);
+    let denied = denied.map(|denied| (Arc::clone(denied), Arc::clone(clock)));
     let (clock, metrics) = (Arc::clone(clock), Arc::clone(metrics));
     let layer = LimitLayer::by_policies(Arc::new(gate)).innermost().time(move || clock());
-    layer.watch(move |sight| limits.count(&metrics, sight)).into_ask()
+    let watch = move |sight: &Sight<'_>| {
+        limits.count(&metrics, sight);
+        if let Some((denied, clock)) = &denied {
+            sight.charges().for_each(|(_, charge, decision)| denied.count(charge, decision, || clock()));
+        }
+    };
+    layer.watch(watch).into_ask()
 }
 
 /// The counters of all limits, in the order of their identities.

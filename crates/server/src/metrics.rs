@@ -14,8 +14,8 @@ use tidegate_core::{FailureMode, Mode};
 use crate::limit_metrics::Families;
 use crate::store_level::StoreCollector;
 use crate::{
-    ConfigMetrics, Connections, Histogram, LimitMetrics, LogLines, RequestMetrics, SpanMetrics, Statuses, StoreLevel,
-    StoreMetrics, UpstreamMetrics,
+    AdminMetrics, ConfigMetrics, Connections, Histogram, LimitMetrics, LogLines, RequestMetrics, SpanMetrics, Statuses,
+    StoreLevel, StoreMetrics, UpstreamMetrics,
 };
 
 /// The media type of [`Metrics::text`].
@@ -65,6 +65,8 @@ pub struct Metrics {
     pub log_lines: LogLines,
     /// What became of spans.
     pub spans: SpanMetrics,
+    /// Who was not let in to the admin face.
+    pub admin: AdminMetrics,
 }
 
 impl Metrics {
@@ -88,6 +90,7 @@ impl Metrics {
         let config = ConfigMetrics::register(&mut registry);
         let log_lines = LogLines::register(&mut registry);
         let spans = SpanMetrics::register(&mut registry);
+        let admin = AdminMetrics::register(&mut registry);
         let none = Mutex::default();
         let all = Self {
             registry,
@@ -102,6 +105,7 @@ impl Metrics {
             config,
             log_lines,
             spans,
+            admin,
         };
         all.replace_limits(limits);
         all

@@ -28,4 +28,9 @@ impl RequestMetrics {
     pub(crate) fn count(&self, ruling: Ruling) {
         self.0[ruling as usize].inc();
     }
+
+    /// How many there were so far.
+    pub(crate) fn counted(&self, ruling: Ruling) -> u64 {
+        self.0[ruling as usize].get()
+    }
 }

@@ -5,13 +5,13 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate::policy::{ClientAddress, Policies, Policy};
+use tidegate::policy::{ClientAddress, KeySalt, Policies, Policy};
 use tidegate::{
     Charge, Cost, Decision, Gate, Kept, LimitId, ManualClock, Memory, Mode, Quota, ReservationId, Settled, Store,
     TableOptions, Time, Verdict,
 };
 use tidegate_http::Dialects;
-use tidegate_server::{Bounds, Drain, Gateway, GatewaySetup, HostTold, StoreLevel, bind};
+use tidegate_server::{Bounds, Drain, Gateway, GatewaySetup, HostTold, OperationSetup, StoreLevel, bind};
 use tokio::sync::Semaphore;
 
 use crate::support::{Client, eventually, metric};
@@ -68,6 +68,8 @@ async fn decisions_that_wait_are_counted_and_a_client_that_leaves_waits_no_more(
         host_told: HostTold::Client,
         bounds: Bounds::default(),
         dialects: Dialects::default(),
+        operation: OperationSetup::new(|_| true, |_, _| Ok(())),
+        salt: KeySalt::default(),
         notice: Arc::new(|_: &str| ()),
         salt: Default::default(),
         access_log: None,

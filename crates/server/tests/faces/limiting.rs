@@ -9,10 +9,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Response;
 use http_body_util::Full;
-use tidegate::policy::{ClientAddress, Policies, Policy};
+use tidegate::policy::{ClientAddress, KeySalt, Policies, Policy};
 use tidegate::{Clock as _, Gate, ManualClock, Memory, Mode, TableOptions};
 use tidegate_http::Dialects;
-use tidegate_server::{Bounds, Drain, Gateway, GatewaySetup, HostTold, Metrics, StoreLevel, Upstream, bind};
+use tidegate_server::{Bounds, Drain, Gateway, GatewaySetup, HostTold, Metrics, OperationSetup, StoreLevel, Upstream, bind};
 
 use crate::support::{Client, metric, upstream};
 
@@ -45,6 +45,8 @@ impl Running {
             host_told: HostTold::Client,
             bounds: Bounds::default(),
             dialects: Dialects::default(),
+            operation: OperationSetup::of_memory(),
+            salt: KeySalt::default(),
             notice: Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned())),
             salt: Default::default(),
             access_log: None,

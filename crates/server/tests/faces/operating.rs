@@ -41,14 +41,15 @@ async fn the_admin_face_tells_life_readiness_and_metrics() {
     assert_eq!(answer.status, 503);
     answer.problem();
     let lines = ["tidegate_keys 7", "tidegate_keys_max 64", "tidegate_displaced_total 2", "tidegate_connections 0"];
-    let answer = client.get("/metrics").await;
+    client.send("GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    let answer = client.answer().await;
     assert_eq!(answer.field("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
     has_lines(answer.text(), &lines);
     has_lines(answer.text(), &["# TYPE tidegate_displaced_total counter", "# TYPE tidegate_keys gauge"]);
     assert!(!answer.text().contains("# EOF") && !answer.text().contains("# UNIT"));
     // As Prometheus asks.
     let accept = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
-    client.send(format!("GET /metrics HTTP/1.1\r\nhost: a\r\naccept: {accept}\r\n\r\n")).await;
+    client.send(format!("GET /metrics HTTP/1.1\r\nhost: localhost\r\naccept: {accept}\r\n\r\n")).await;
     let answer = client.answer().await;
     assert_eq!(answer.field("content-type"), Some("application/openmetrics-text; version=1.0.0; charset=utf-8"));
     has_lines(answer.text(), &lines);
@@ -88,8 +89,9 @@ async fn a_store_elsewhere_tells_how_it_stands() {
 async fn the_admin_face_refuses_what_it_does_not_know() {
     let (address, ..) = admin(Metrics::new(&[]));
     let mut client = Client::to(address).await;
-    let answer = client.get("/metric").await;
-    assert_eq!((answer.status, answer.problem().as_str()), (404, "there are /livez, /readyz and /metrics"));
+    client.send("GET /metric HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    let answer = client.answer().await;
+    assert_eq!((answer.status, answer.problem().starts_with("there are /livez, /readyz, /metrics, ")), (404, true));
     client.send("POST /livez HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n").await;
     let answer = client.answer().await;
     assert_eq!((answer.status, answer.field("allow")), (405, Some("GET, HEAD")));
