@@ -20,6 +20,7 @@ mod say;
 mod screen;
 mod settings;
 mod signals;
+mod state_file;
 mod store;
 
 use std::process::ExitCode;

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
-use tidegate::policy::KeySalt;
 use tidegate::policy::file::Config;
 use tidegate::{Clock as _, Gate, Memory, Store, SystemClock, TableOptions};
-use tidegate_server::{Drain, Gateway, GatewaySetup, StoreLevel};
+use tidegate_server::{Drain, Gateway, GatewaySetup, OperationSetup, StoreLevel};
 
 use crate::announce::Announcement;
 use crate::config_file::ConfigFile;
@@ -61,15 +60,16 @@ impl Proxy {
         let (policies, options) = (&start.config.policies, TableOptions::with_keys(start.flags.serving.max_keys()));
         let clock = SystemClock::new();
         match self.store.open(options, policies)? {
-            None => {
-                let gate = Gate::new(policies.clone(), Memory::new(options, clock.clone()));
-                let counted = start.counted_here();
-                start.serve(gate, StoreLevel::of_memory, clock, &counted, None)
-            }
+            None => start.serve_from_memory(options, clock),
             Some(shared) => {
-                let (counted, warning) = (shared.to_string(), shared.warning());
-                let gate = Gate::new(policies.clone(), shared.store.clone());
-                let served = start.serve(gate, StoreLevel::of_shared, clock, &counted, warning);
+                let counted = Counted {
+                    gate: Gate::new(policies.clone(), shared.store.clone()),
+                    level: StoreLevel::of_shared,
+                    operation: start.flags.admin.operation(OperationSetup::of_shared())?,
+                    place: shared.to_string(),
+                    warnings: shared.warning().into_iter().chain(start.unsaved()).collect(),
+                };
+                let served = start.serve(counted, clock);
                 shared.give_back_leases();
                 served
             }
@@ -93,16 +93,42 @@ impl Proxy {
     }
 }
 
+/// Where buckets are counted, and what there is to be known of it.
+struct Counted<S> {
+    gate: Gate<S>,
+    level: fn(&S) -> StoreLevel,
+    operation: OperationSetup<S>,
+    /// In words.
+    place: String,
+    warnings: Vec<String>,
+}
+
 impl Start {
-    /// Serves until it is told to stop. Buckets are counted where `counted` says.
-    fn serve<S: Store + 'static>(
-        &self,
-        gate: Gate<S>,
-        level: fn(&S) -> StoreLevel,
-        clock: SystemClock,
-        counted: &str,
-        warning: Option<String>,
-    ) -> anyhow::Result<()> {
+    /// Serves from buckets in this process, those of the process before if they are kept.
+    fn serve_from_memory(&self, options: TableOptions, clock: SystemClock) -> anyhow::Result<()> {
+        let (policies, file) = (self.config.policies.clone(), self.flags.state.file());
+        let gate = match file.as_ref().and_then(|file| file.restore(options, clock.clone())) {
+            // What is another quota than when they were written is so from now on.
+            Some(memory) => Gate::new(policies.in_force_from(clock.now()), memory),
+            None => Gate::new(policies, Memory::new(options, clock.clone())),
+        };
+        let store = gate.shared_store();
+        let operation = self.flags.admin.operation(OperationSetup::of_memory())?;
+        let (level, place) = (StoreLevel::of_memory as fn(&_) -> _, self.counted_here());
+        let served = self.serve(Counted { gate, level, operation, place, warnings: Vec::new() }, clock);
+        file.iter().for_each(|file| file.save(&store));
+        served
+    }
+
+    /// What an operator should know of buckets that are not this process's to save.
+    fn unsaved(&self) -> Option<String> {
+        let file = self.flags.state.file();
+        file.map(|_| "`save_state` says nothing with --store, since buckets then live in that server".to_owned())
+    }
+
+    /// Serves until it is told to stop.
+    fn serve<S: Store + 'static>(&self, counted: Counted<S>, clock: SystemClock) -> anyhow::Result<()> {
+        let Counted { gate, level, operation, place, warnings } = counted;
         let policies = &self.config.policies;
         let upstreams = self.flags.upstreams.upstreams()?;
         let clock: tidegate_server::Clock = Arc::new(move || clock.now());
@@ -115,8 +141,9 @@ impl Start {
             host_told: self.flags.upstreams.host_told(),
             bounds: self.flags.bounds(),
             dialects: self.flags.answers.dialects(),
+            operation,
+            salt: self.flags.admin.salt(),
             notice: Arc::new(say::warning),
-            salt: KeySalt::default(),
             access_log: self.flags.logs.access_log()?,
             traces: self.flags.traces.setup(),
         }));
@@ -131,6 +158,7 @@ impl Start {
         signals::drain_on_signal(&drain)?;
         if let Some((file, contents)) = &self.file {
             gateway.metrics().config.started(contents, clock());
+            gateway.read_from(&file.name());
             let reload = Reload {
                 watch: FileWatch::new(file.clone(), contents.clone()),
                 file: file.clone(),
@@ -144,9 +172,9 @@ impl Start {
 
         let file = self.file.as_ref().map(|(file, _)| file);
         let admin_address = admin.as_ref().map(std::net::TcpListener::local_addr).transpose()?;
-        let (flags, upstreams) = (&self.flags, upstreams.as_ref());
+        let (flags, upstreams, counted) = (&self.flags, upstreams.as_ref(), &*place);
         Announcement { flags, upstreams, file, counted, address, admin: admin_address }.say(policies);
-        self.screen.warnings(policies).iter().chain(&warning).for_each(|warning| say::warning(warning));
+        self.screen.warnings(policies).iter().chain(&warnings).for_each(|warning| say::warning(warning));
 
         gateway.run(listeners, admin, &drain).context("serving ended early")?;
         say::line("stopped; every request in flight was given its time");

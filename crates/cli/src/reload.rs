@@ -75,6 +75,7 @@ impl<S: Store + 'static> Reload<S> {
         let warnings = self.screen.warnings(&config.policies);
         let in_force = names(&config.policies);
         self.gateway.replace(config.policies);
+        self.gateway.read_from(&self.file.name());
         say::line(&format!("{} was read anew; in force: {in_force}", self.file.name()));
         fresh.iter().for_each(|fresh| say::line(&fresh.to_string()));
         warnings.iter().for_each(|warning| say::warning(warning));

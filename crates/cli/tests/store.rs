@@ -111,7 +111,7 @@ fn while_the_store_is_stopped_deny_answers_503_at_once_and_recovers() {
     took.sort();
     // What other programs do to one of them on a busy machine is not the store's.
     assert!(took[took.len() / 2] < Duration::from_millis(100), "{took:?}");
-    assert_eq!(proxy.admin("/readyz").status, 200, "it is ready to do what it was told to");
+    assert_eq!(proxy.admin("/readyz").status, 503, "it would deny everything");
     let metrics = proxy.metrics();
     assert_eq!(metrics.value("tidegate_store_up"), 0);
     assert!(metrics.value("tidegate_store_failures_total{kind=\"deadline\"}") >= 1, "{}", metrics.0);

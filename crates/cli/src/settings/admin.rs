@@ -1,45 +1,119 @@
-//! Where operators look.
+//! What operators can do, and where.
 
-use std::net::{SocketAddr, TcpListener};
+use std::fs;
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::Context as _;
 use clap::Args;
+use tidegate::DENIED_KEYS_MAX;
+use tidegate::policy::KeySalt;
+use tidegate_server::{AdminToken, OperationSetup};
 
 use super::Group;
 use super::field::{Field, Given};
+use crate::flags::Wrong;
+use crate::say;
 
-const ADMIN: &str = "127.0.0.1:9464";
+const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9464);
+/// The permission of everybody to read a file.
+const OTHERS_READ: u32 = 0o004;
 
-/// Where operators look.
+/// What operators can do, and where.
 #[derive(Args, Clone, Default)]
 pub(crate) struct AdminFlags {
-    /// Where an operator finds /livez, /readyz and /metrics: an address of the loopback, or off.
-    /// [default: 127.0.0.1:9464]
+    /// Where an operator finds /livez, /readyz, /metrics and what is below /v1: an address, or off. Beyond the loopback
+    /// it needs --admin-token-file. [default: 127.0.0.1:9464]
     #[arg(long, value_name = "ADDRESS")]
     admin: Option<Given<AdminAddress>>,
+
+    /// A file with the token that operators must show, as `Authorization: Bearer TOKEN`. Without one, everybody on this
+    /// machine is an operator.
+    #[arg(long, value_name = "FILE")]
+    admin_token_file: Option<Given<PathBuf>>,
+
+    /// How many of the keys that are denied most are known, at /v1/denied. [default: 0]
+    #[arg(long, value_name = "COUNT")]
+    denied_keys: Option<Given<DeniedCount>>,
+
+    /// Name the keys that are denied most by their hashes only.
+    #[arg(long)]
+    denied_keys_hashed: bool,
+
+    /// What is mixed into the hashes of keys that logs and operators see: a text, or file: and the path of one. Without
+    /// it, whoever guesses a key can check the guess.
+    #[arg(long, value_name = "SALT")]
+    key_hash_salt: Option<Given<Salt>>,
 }
 
 impl Group for AdminFlags {
     fn fields(&mut self) -> Vec<(&'static str, &mut dyn Field)> {
-        vec![("admin", &mut self.admin)]
+        vec![
+            ("admin", &mut self.admin),
+            ("admin_token_file", &mut self.admin_token_file),
+            ("denied_keys", &mut self.denied_keys),
+            ("denied_keys_hashed", &mut self.denied_keys_hashed),
+            ("key_hash_salt", &mut self.key_hash_salt),
+        ]
     }
 }
 
 impl AdminFlags {
     /// The listener of the admin face, unless it is off.
+    ///
+    /// # Errors
+    /// The address is taken, or is not the loopback's while no token is asked for.
     pub(crate) fn bind(&self) -> anyhow::Result<Option<TcpListener>> {
         let address = match self.admin.as_deref() {
             Some(AdminAddress::Off) => return Ok(None),
             Some(AdminAddress::At(address)) => *address,
-            None => ADMIN.parse().context("the address of the admin face")?,
+            None => ADMIN,
         };
+        if !address.ip().is_loopback() && self.admin_token_file.is_none() {
+            return Err(Wrong::new(format_args!(
+                "--admin {address} can be reached from other machines, and without a token it asks nobody who they are; \
+                 add --admin-token-file, or take an address of the loopback such as {ADMIN}"
+            ))
+            .into());
+        }
         let listeners = tidegate_server::bind(address, NonZeroUsize::MIN).with_context(|| {
             format!("cannot listen on {address} for the admin face; try --admin 127.0.0.1:0 or --admin off")
         })?;
         Ok(listeners.into_iter().next())
     }
+
+    /// What operators can do with a store of which this is known.
+    ///
+    /// # Errors
+    /// The token cannot be read.
+    pub(crate) fn operation<S>(&self, store: OperationSetup<S>) -> anyhow::Result<OperationSetup<S>> {
+        Ok(OperationSetup {
+            denied_keys: self.denied_keys.as_ref().map_or(0, |count| count.0),
+            are_denied_hashed: self.denied_keys_hashed,
+            token: self.admin_token_file.as_deref().map(token).transpose()?,
+            ..store
+        })
+    }
+
+    /// What is mixed into the hashes of keys.
+    pub(crate) fn salt(&self) -> KeySalt {
+        self.key_hash_salt.as_ref().map_or_else(KeySalt::default, |salt| salt.0.clone())
+    }
+}
+
+/// The token in a file. That others can read it is told, since it may be meant so.
+fn token(path: &PathBuf) -> anyhow::Result<AdminToken> {
+    let text = fs::read_to_string(path).map_err(|error| error.to_string());
+    let token = text.and_then(|text| AdminToken::new(&text).map_err(|error| error.to_string()));
+    let token = token.map_err(|why| Wrong::new(format_args!("--admin-token-file {}: {why}", path.display())))?;
+    if fs::metadata(path).is_ok_and(|file| file.permissions().mode() & OTHERS_READ != 0) {
+        let path = path.display();
+        say::warning(&format!("everybody on this machine can read the token in {path}; `chmod o-r {path}` ends that"));
+    }
+    Ok(token)
 }
 
 /// Where the admin face listens.
@@ -56,11 +130,34 @@ impl FromStr for AdminAddress {
         if text.eq_ignore_ascii_case("off") {
             return Ok(Self::Off);
         }
-        match text.parse::<SocketAddr>() {
-            Ok(address) if address.ip().is_loopback() => Ok(Self::At(address)),
-            Ok(_) => Err("the admin face asks nobody who they are, so it listens on the loopback only, \
-                          such as 127.0.0.1:9464, or is off"),
-            Err(_) => Err("expected an address with a port, such as 127.0.0.1:9464, or off"),
-        }
+        text.parse().map(Self::At).map_err(|_| "expected an address with a port, such as 127.0.0.1:9464, or off")
+    }
+}
+
+#[derive(Clone, Copy)]
+struct DeniedCount(usize);
+
+impl FromStr for DeniedCount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let count = text.parse().ok().filter(|count| *count <= DENIED_KEYS_MAX);
+        count.map(Self).ok_or_else(|| format!("expected a whole number from 0 to {DENIED_KEYS_MAX}"))
+    }
+}
+
+/// A salt, as it is or from a file.
+#[derive(Clone)]
+struct Salt(KeySalt);
+
+impl FromStr for Salt {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bytes = match text.strip_prefix("file:") {
+            Some(path) => fs::read(path).map_err(|error| format!("cannot read {path}: {error}"))?,
+            None => text.as_bytes().to_vec(),
+        };
+        KeySalt::new(bytes.trim_ascii_end()).map(Self).map_err(|error| error.to_string())
     }
 }

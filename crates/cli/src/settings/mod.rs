@@ -9,6 +9,7 @@ mod answers;
 mod field;
 mod logs;
 mod serving;
+mod state;
 mod traces;
 mod upstreams;
 
@@ -21,6 +22,7 @@ use self::answers::Answers;
 use self::field::Field;
 use self::logs::Logs;
 use self::serving::Serving;
+use self::state::StateFlags;
 use self::traces::Traces;
 use self::upstreams::Upstreams;
 
@@ -40,6 +42,9 @@ pub(crate) struct ProxyFlags {
     pub(crate) admin: AdminFlags,
 
     #[command(flatten)]
+    pub(crate) state: StateFlags,
+
+    #[command(flatten)]
     pub(crate) logs: Logs,
 
     #[command(flatten)]
@@ -54,11 +59,12 @@ trait Group {
 
 impl ProxyFlags {
     fn fields(&mut self) -> Vec<(&'static str, &mut dyn Field)> {
-        let groups: [&mut dyn Group; 6] = [
+        let groups: [&mut dyn Group; 7] = [
             &mut self.serving,
             &mut self.upstreams,
             &mut self.answers,
             &mut self.admin,
+            &mut self.state,
             &mut self.logs,
             &mut self.traces,
         ];

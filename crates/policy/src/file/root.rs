@@ -10,7 +10,7 @@ use super::{Config, Setting};
 use crate::{AddressField, ClientAddress, Exempt, Grouping, Policies, PolicyError, Trust};
 
 /// The settings of the proxy: its flags by their names, with `_` between words.
-pub const PROXY_SETTINGS: [&str; 17] = [
+pub const PROXY_SETTINGS: [&str; 22] = [
     "listen",
     "workers",
     "max_keys",
@@ -22,6 +22,11 @@ pub const PROXY_SETTINGS: [&str; 17] = [
     "stream_timeout",
     "headers",
     "admin",
+    "admin_token_file",
+    "denied_keys",
+    "denied_keys_hashed",
+    "key_hash_salt",
+    "save_state",
     "access_log",
     "access_log_format",
     "log",
@@ -176,6 +181,7 @@ impl Reader {
     fn setting(&mut self, name: &str, node: &Node) -> Option<Setting> {
         let text = match &node.value {
             Value::Number(number) => number.clone(),
+            Value::Bool(is) => is.to_string(),
             _ => {
                 let each = self.each(node, "a text");
                 each.iter().map(|node| self.text(node, "a text or a number")).collect::<Option<Vec<_>>>()?.join(",")
