@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::PATIENCE;
-use super::http::get;
+use super::http::get_with;
 
 /// What a run printed, and how it ended.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ pub(crate) struct Proxy {
     child: Child,
     said: Arc<Said>,
     pub(crate) address: SocketAddr,
-    admin: SocketAddr,
+    pub(crate) admin: SocketAddr,
 }
 
 /// What the program has said on standard error so far.
@@ -117,7 +117,7 @@ impl Proxy {
     }
 
     pub(crate) fn admin(&self, target: &str) -> super::http::Reply {
-        get(self.admin, target)
+        get_with(self.admin, target, &[("host", "localhost")])
     }
 
     /// The metrics, as they are now.

@@ -1,5 +1,6 @@
 //! The faces over real sockets: clients that write bytes, and upstreams that behave or do not.
 
+mod administering;
 mod choosing;
 mod draining;
 mod elsewhere;
