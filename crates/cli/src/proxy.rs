@@ -57,6 +57,7 @@ impl Proxy {
             let config = Config { policies: start.config.policies, proxy: start.flags.to_settings() };
             return say::answer(config.to_toml().as_bytes());
         }
+        start.flags.admin.check()?;
         let (policies, options) = (&start.config.policies, TableOptions::with_keys(start.flags.serving.max_keys()));
         let clock = SystemClock::new();
         match self.store.open(options, policies)? {

@@ -113,7 +113,7 @@ fn a_wrong_flag_is_refused_with_what_was_likely_meant() {
         (["--upstream", "127.0.0.1:9000"], "write it like `http://127.0.0.1:9000`"),
         (["--algorithm", "x"], "[possible values: token-bucket, fixed-window]"),
         (["--at-bound", "x"], "[possible values: displace, deny, pool]"),
-        (["--admin", "0.0.0.0:9464"], "it listens on the loopback only, such as 127.0.0.1:9464, or is off"),
+        (["--admin", "0.0.0.0:9464"], "without a token it asks nobody who they are; add --admin-token-file"),
         (["--admin", "no"], "expected an address with a port, such as 127.0.0.1:9464, or off"),
         (["--workers", "0"], "expected a whole number from 1 to 1024"),
         (["--max-keys", "0"], "expected a whole number from 1 to 4294967296"),

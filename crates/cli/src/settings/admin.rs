@@ -62,23 +62,33 @@ impl Group for AdminFlags {
 }
 
 impl AdminFlags {
+    /// Refuses what would let strangers in.
+    pub(crate) fn check(&self) -> Result<(), Wrong> {
+        match self.address() {
+            Some(address) if !address.ip().is_loopback() && self.admin_token_file.is_none() => {
+                Err(Wrong::new(format_args!(
+                    "--admin {address} can be reached from other machines, and without a token it asks nobody who they \
+                     are; add --admin-token-file, or take an address of the loopback such as {ADMIN}"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn address(&self) -> Option<SocketAddr> {
+        match self.admin.as_deref() {
+            Some(AdminAddress::Off) => None,
+            Some(AdminAddress::At(address)) => Some(*address),
+            None => Some(ADMIN),
+        }
+    }
+
     /// The listener of the admin face, unless it is off.
     ///
     /// # Errors
-    /// The address is taken, or is not the loopback's while no token is asked for.
+    /// The address is taken.
     pub(crate) fn bind(&self) -> anyhow::Result<Option<TcpListener>> {
-        let address = match self.admin.as_deref() {
-            Some(AdminAddress::Off) => return Ok(None),
-            Some(AdminAddress::At(address)) => *address,
-            None => ADMIN,
-        };
-        if !address.ip().is_loopback() && self.admin_token_file.is_none() {
-            return Err(Wrong::new(format_args!(
-                "--admin {address} can be reached from other machines, and without a token it asks nobody who they are; \
-                 add --admin-token-file, or take an address of the loopback such as {ADMIN}"
-            ))
-            .into());
-        }
+        let Some(address) = self.address() else { return Ok(None) };
         let listeners = tidegate_server::bind(address, NonZeroUsize::MIN).with_context(|| {
             format!("cannot listen on {address} for the admin face; try --admin 127.0.0.1:0 or --admin off")
         })?;
