@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tidegate::policy::{ClientAddress, KeySalt, Policies, Policy};
 use tidegate::{Clock as _, FailureMode, Gate, Handling, ManualClock, Memory, Mode, TableOptions, Time};
 use tidegate_http::Dialects;
-use tidegate_server::{AdminToken, Bounds, Drain, Gateway, GatewaySetup, OperationSetup, StoreLevel, bind};
+use tidegate_server::{AdminToken, Bounds, Drain, Gateway, GatewaySetup, HostTold, OperationSetup, StoreLevel, bind};
 
 use crate::support::{Answer, Client, metric};
 
@@ -48,11 +48,15 @@ impl Running {
             gate: Gate::new(policies, Memory::new(TableOptions::with_keys(4_096), clock.clone())),
             level: StoreLevel::of_memory,
             clock: Arc::new(move || time.now()),
-            upstream: None,
+            upstreams: None,
+            upstream_tls: None,
+            host_told: HostTold::Client,
             bounds: Bounds::default(),
             dialects: Dialects::default(),
             operation: operate(OperationSetup::of_memory()),
             salt: KeySalt::new(b"pepper").unwrap(),
+            access_log: None,
+            traces: None,
             notice: Arc::new(|_: &str| ()),
         }));
         let bound = || bind("127.0.0.1:0".parse().unwrap(), NonZeroUsize::MIN).unwrap();

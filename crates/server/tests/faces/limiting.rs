@@ -12,7 +12,9 @@ use http_body_util::Full;
 use tidegate::policy::{ClientAddress, KeySalt, Policies, Policy};
 use tidegate::{Clock as _, Gate, ManualClock, Memory, Mode, TableOptions};
 use tidegate_http::Dialects;
-use tidegate_server::{Bounds, Drain, Gateway, GatewaySetup, HostTold, Metrics, OperationSetup, StoreLevel, Upstream, bind};
+use tidegate_server::{
+    Bounds, Drain, Gateway, GatewaySetup, HostTold, Metrics, OperationSetup, StoreLevel, Upstream, bind,
+};
 
 use crate::support::{Client, metric, upstream};
 
