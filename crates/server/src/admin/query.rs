@@ -75,7 +75,7 @@ fn text(name: &str, value: Vec<u8>) -> Result<String, Refusal> {
 }
 
 fn hexadecimal(value: &[u8]) -> Result<Vec<u8>, Refusal> {
-    let pairs = (value.len() % 2 == 0).then(|| value.chunks(2).map(byte).collect::<Option<Vec<_>>>());
+    let pairs = value.len().is_multiple_of(2).then(|| value.chunks(2).map(byte).collect::<Option<Vec<_>>>());
     pairs.flatten().ok_or_else(|| Refusal::bad("`bytes` is not a row of bytes in hexadecimal digits, two for each"))
 }
 
