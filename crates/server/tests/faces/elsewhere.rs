@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate::policy::{ClientAddress, KeySalt, Policies, Policy};
+use tidegate::policy::{ClientAddress, Policies, Policy};
 use tidegate::{
     Charge, Cost, Decision, Gate, Kept, LimitId, ManualClock, Memory, Mode, Quota, ReservationId, Settled, Store,
     TableOptions, Time, Verdict,
@@ -69,7 +69,6 @@ async fn decisions_that_wait_are_counted_and_a_client_that_leaves_waits_no_more(
         bounds: Bounds::default(),
         dialects: Dialects::default(),
         operation: OperationSetup::new(|_| true, |_, _| Ok(())),
-        salt: KeySalt::default(),
         notice: Arc::new(|_: &str| ()),
         salt: Default::default(),
         access_log: None,

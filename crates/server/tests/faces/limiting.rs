@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Response;
 use http_body_util::Full;
-use tidegate::policy::{ClientAddress, KeySalt, Policies, Policy};
+use tidegate::policy::{ClientAddress, Policies, Policy};
 use tidegate::{Clock as _, Gate, ManualClock, Memory, Mode, TableOptions};
 use tidegate_http::Dialects;
 use tidegate_server::{
@@ -48,7 +48,6 @@ impl Running {
             bounds: Bounds::default(),
             dialects: Dialects::default(),
             operation: OperationSetup::of_memory(),
-            salt: KeySalt::default(),
             notice: Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned())),
             salt: Default::default(),
             access_log: None,

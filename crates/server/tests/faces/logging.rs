@@ -17,7 +17,8 @@ use tidegate::policy::file::{Format, read};
 use tidegate::{Clock as _, Gate, ManualClock, Memory, TableOptions, Time};
 use tidegate_http::Dialects;
 use tidegate_server::{
-    AccessLogSetup, Bounds, Drain, Gateway, GatewaySetup, LogFormat, LogTarget, Metrics, StoreLevel, Upstream, bind,
+    AccessLogSetup, Bounds, Drain, Gateway, GatewaySetup, LogFormat, LogTarget, Metrics, OperationSetup, StoreLevel,
+    Upstream, bind,
 };
 
 use crate::support::{Client, eventually, metric, upstream};
@@ -77,6 +78,7 @@ impl Logging {
             host_told: Default::default(),
             bounds: Bounds { grace: Duration::ZERO, ..Bounds::default() },
             dialects: Dialects::default(),
+            operation: OperationSetup::of_memory(),
             notice: Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned())),
             salt: Default::default(),
             access_log: Some(AccessLogSetup { target: LogTarget::file(path).unwrap(), format }),

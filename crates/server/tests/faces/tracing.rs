@@ -14,7 +14,9 @@ use serde_json::{Value, json};
 use tidegate::policy::file::{Format, read};
 use tidegate::{Clock as _, Gate, ManualClock, Memory, TableOptions, Time};
 use tidegate_http::Dialects;
-use tidegate_server::{Bounds, Drain, Gateway, GatewaySetup, Metrics, StoreLevel, TraceSetup, Upstream, bind};
+use tidegate_server::{
+    Bounds, Drain, Gateway, GatewaySetup, Metrics, OperationSetup, StoreLevel, TraceSetup, Upstream, bind,
+};
 
 use crate::support::{Client, eventually, metric, nobody, upstream};
 
@@ -92,6 +94,7 @@ impl Tracing {
             host_told: Default::default(),
             bounds: Bounds { grace: Duration::ZERO, ..Bounds::default() },
             dialects: Dialects::default(),
+            operation: OperationSetup::of_memory(),
             notice: Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned())),
             salt: Default::default(),
             access_log: None,
