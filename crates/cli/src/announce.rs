@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use tidegate::policy::{Explanation, Policies, Policy};
 use tidegate::{Mode, Sharing};
-use tidegate_server::Upstreams;
+use tidegate_server::{ListenAddress, Upstreams};
 
 use crate::config_file::ConfigFile;
 use crate::say::Page;
@@ -25,14 +25,15 @@ pub(crate) struct Announcement<'a> {
     pub(crate) file: Option<&'a ConfigFile>,
     /// Where buckets are counted.
     pub(crate) counted: &'a str,
-    pub(crate) address: SocketAddr,
+    /// Where clients connect.
+    pub(crate) bound: &'a [ListenAddress],
     pub(crate) admin: Option<SocketAddr>,
 }
 
 impl Announcement<'_> {
     pub(crate) fn say(&self, policies: &Policies) {
-        let url = format!("http://{}", self.address);
-        let mut page = Page::new(format!("tidegate {} on {url}", env!("CARGO_PKG_VERSION")));
+        let urls: Vec<_> = self.bound.iter().map(|address| self.url(address)).collect();
+        let mut page = Page::new(format!("tidegate {} on {}", env!("CARGO_PKG_VERSION"), urls.join(" and ")));
         match self.upstreams {
             Some(upstreams) => destinations(&mut page, upstreams),
             None => page.entry("upstream", &"none given, so it serves a joke of the day of its own"),
@@ -55,8 +56,29 @@ impl Announcement<'_> {
         if let Some(traces) = self.flags.traces.setup() {
             page.entry("traces", &traces.endpoint);
         }
-        page.entry("try", &format_args!("curl -i {url}/"));
+        if let Some(first) = self.bound.first() {
+            page.entry("try", &self.trial(first));
+        }
         page.say();
+    }
+
+    fn url(&self, address: &ListenAddress) -> String {
+        match address {
+            ListenAddress::Tcp { address, is_clear } => {
+                let is_secure = self.flags.entrance.is_secure() && !is_clear;
+                format!("{}://{address}", if is_secure { "https" } else { "http" })
+            }
+            ListenAddress::Unix { .. } => address.to_string(),
+        }
+    }
+
+    fn trial(&self, address: &ListenAddress) -> String {
+        match address {
+            ListenAddress::Tcp { .. } => format!("curl -i {}/", self.url(address)),
+            ListenAddress::Unix { path, .. } => {
+                format!("curl -i --unix-socket {} http://localhost/", path.display())
+            }
+        }
     }
 }
 

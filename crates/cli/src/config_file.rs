@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tidegate::policy::file::{self, Complaint, Config, FILE_BYTES_MAX, Format, Setting};
 
 use crate::flags::Wrong;
+use crate::trust_files;
 
 /// A file that `--config` names.
 #[derive(Clone, Debug)]
@@ -41,9 +42,10 @@ impl ConfigFile {
     /// What its contents mean.
     ///
     /// # Errors
-    /// Everything that is wrong with them.
+    /// Everything that is wrong with them, or with a file of networks that they name.
     pub(crate) fn meaning(&self, contents: &str) -> Result<Config, Wrong> {
-        file::read(&self.name(), contents, Format::of(&self.0)).map_err(Wrong::new)
+        let config = file::read(&self.name(), contents, Format::of(&self.0)).map_err(Wrong::new)?;
+        Ok(Config { policies: trust_files::read(config.policies)?, ..config })
     }
 
     /// The error that its policies say what cannot be done here.

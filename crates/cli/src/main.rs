@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod announce;
+mod certificates;
 mod check;
 mod config_file;
 mod explain;
@@ -22,6 +23,7 @@ mod settings;
 mod signals;
 mod state_file;
 mod store;
+mod trust_files;
 
 use std::process::ExitCode;
 

@@ -7,9 +7,10 @@ use anyhow::Context as _;
 use clap::Args;
 use tidegate::policy::file::Config;
 use tidegate::{Clock as _, Gate, Memory, Store, SystemClock, TableOptions};
-use tidegate_server::{Drain, Gateway, GatewaySetup, OperationSetup, StoreLevel};
+use tidegate_server::{Drain, Entrance, Gateway, GatewaySetup, OperationSetup, StoreLevel};
 
 use crate::announce::Announcement;
+use crate::certificates::CertificateFiles;
 use crate::config_file::ConfigFile;
 use crate::file_watch::FileWatch;
 use crate::flags::Wrong;
@@ -18,7 +19,7 @@ use crate::reload::Reload;
 use crate::screen::Screen;
 use crate::settings::ProxyFlags;
 use crate::store::StoreFlags;
-use crate::{say, signals};
+use crate::{say, signals, trust_files};
 
 /// Limit the requests to an HTTP API, and pass the others on to it.
 ///
@@ -82,7 +83,7 @@ impl Proxy {
         self.store.check()?;
         let screen = Screen { is_shared: self.store.is_given() };
         let Some(file) = self.policies.file()? else {
-            let policies = self.policies.policies(self.store.handling())?;
+            let policies = trust_files::read(self.policies.policies(self.store.handling())?)?;
             screen.flags(&policies)?;
             let config = Config { policies, proxy: Vec::new() };
             return Ok(Start { config, flags: self.flags.clone(), screen, file: None });
@@ -132,6 +133,7 @@ impl Start {
         let Counted { gate, level, operation, place, warnings } = counted;
         let policies = &self.config.policies;
         let upstreams = self.flags.upstreams.upstreams()?;
+        let certificates = self.flags.entrance.certificates()?.map(CertificateFiles::open).transpose()?;
         let clock: tidegate_server::Clock = Arc::new(move || clock.now());
         let gateway = Arc::new(Gateway::new(GatewaySetup {
             gate,
@@ -140,6 +142,11 @@ impl Start {
             upstreams: upstreams.clone(),
             upstream_tls: self.flags.upstreams.tls()?,
             host_told: self.flags.upstreams.host_told(),
+            entrance: Entrance {
+                tls: certificates.as_ref().map(|certificates| certificates.tls().clone()),
+                proxy_protocol: self.flags.entrance.proxy_protocol(&policies.client().trust)?,
+                ..Entrance::default()
+            },
             bounds: self.flags.bounds(),
             dialects: self.flags.answers.dialects(),
             operation,
@@ -153,10 +160,13 @@ impl Start {
             signals::on_rotation(move || gateway.reopen_logs())?;
         }
 
-        let (listeners, address) = self.flags.serving.bind()?;
+        let (listeners, bound) = self.flags.serving.bind()?;
         let admin = self.flags.admin.bind()?;
         let drain = Drain::new();
         signals::drain_on_signal(&drain)?;
+        if let Some(certificates) = certificates {
+            certificates.watch(Arc::clone(gateway.metrics())).start(signals::hang_ups()?)?;
+        }
         if let Some((file, contents)) = &self.file {
             gateway.metrics().config.started(contents, clock());
             gateway.read_from(&file.name());
@@ -173,8 +183,8 @@ impl Start {
 
         let file = self.file.as_ref().map(|(file, _)| file);
         let admin_address = admin.as_ref().map(std::net::TcpListener::local_addr).transpose()?;
-        let (flags, upstreams, counted) = (&self.flags, upstreams.as_ref(), &*place);
-        Announcement { flags, upstreams, file, counted, address, admin: admin_address }.say(policies);
+        let (flags, upstreams, counted, bound) = (&self.flags, upstreams.as_ref(), &*place, bound.as_slice());
+        Announcement { flags, upstreams, file, counted, bound, admin: admin_address }.say(policies);
         self.screen.warnings(policies).iter().chain(&warnings).for_each(|warning| say::warning(warning));
 
         gateway.run(listeners, admin, &drain).context("serving ended early")?;

@@ -87,6 +87,7 @@ mod policy;
 mod policy_error;
 mod policy_set;
 mod printable;
+mod ranges;
 mod single_key;
 mod succession;
 mod together;

@@ -8,7 +8,7 @@ use crate::exemptions::Exemptions;
 use crate::index::Index;
 use crate::overrides::Overrides;
 use crate::policy_set::{POLICIES_MAX, PolicySet};
-use crate::{Attributes, ClientAddress, Exempt, KeyPart, Keys, Place, Policy, PolicyError, together};
+use crate::{Attributes, ClientAddress, Exempt, KeyPart, Keys, Place, Policy, PolicyError, Trust, together};
 
 /// The policies, and how to find the client they all speak of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -117,6 +117,13 @@ impl Policies {
     #[must_use]
     pub fn client(&self) -> &ClientAddress {
         &self.client
+    }
+
+    /// The same, with this in place of who was trusted. What a key is does not depend on it.
+    #[must_use]
+    pub fn with_trust(mut self, trust: Trust) -> Self {
+        self.client.trust = trust;
+        self
     }
 
     /// Who is let off by all policies.

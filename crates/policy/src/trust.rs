@@ -7,7 +7,7 @@ use std::str::FromStr;
 use ipnet::{IpNet, Ipv4Net};
 
 use crate::trust_error::Fault;
-use crate::{Client, TrustError, node};
+use crate::{Client, TrustError, node, ranges};
 
 /// The most networks that can be trusted.
 pub const NETWORKS_MAX: usize = 1024;
@@ -18,11 +18,12 @@ const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 
 /// The networks whose forwarding fields are believed. By default none.
 ///
-/// Written as networks (`10.0.0.0/8`), addresses, or the words `private`, `loopback`, `unix` and `*`, separated by
-/// commas.
+/// Written as networks (`10.0.0.0/8`), addresses, the words `private`, `loopback`, `unix` and `*`, or `file:PATH` for a
+/// file of networks, separated by commas. A file trusts nobody before [`Trust::read_files`] was called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trust {
     networks: Vec<IpNet>,
+    files: Vec<(String, Vec<IpNet>)>,
     unix: bool,
     everything: bool,
 }
@@ -31,13 +32,13 @@ impl Trust {
     /// Is nobody trusted?
     #[must_use]
     pub fn is_nothing(&self) -> bool {
-        self.networks.is_empty() && !self.unix && !self.everything
+        self.networks.is_empty() && self.files.is_empty() && !self.unix && !self.everything
     }
 
     /// Is everybody trusted, in one family of addresses at least? Then anyone can say to be anyone.
     #[must_use]
     pub fn is_everything(&self) -> bool {
-        self.everything || self.networks.iter().any(|network| network.prefix_len() == 0)
+        self.everything || self.networks().any(|network| network.prefix_len() == 0)
     }
 
     /// Is this one trusted?
@@ -45,12 +46,41 @@ impl Trust {
     pub fn trusts(&self, client: Client) -> bool {
         self.everything
             || match client {
-                Client::Ip(ip) => self.networks.iter().any(|network| network.contains(&ip)),
+                Client::Ip(ip) => self.networks().any(|network| network.contains(&ip)),
                 Client::Unix => self.unix,
             }
     }
 
+    /// Are some of the networks in files?
+    #[must_use]
+    pub fn has_files(&self) -> bool {
+        !self.files.is_empty()
+    }
+
+    /// Trusts what the files say. `read` has the text of the file with this path.
+    ///
+    /// # Errors
+    /// A file cannot be read, or a line of it is no network: the words of the error, with the file's name.
+    pub fn read_files(&mut self, mut read: impl FnMut(&str) -> Result<String, String>) -> Result<(), String> {
+        for (path, networks) in &mut self.files {
+            let text = read(path)?;
+            *networks = ranges::networks(&text).map_err(|(line, error)| format!("{path}:{line}: {error}"))?;
+        }
+        Ok(())
+    }
+
+    fn networks(&self) -> impl Iterator<Item = &IpNet> {
+        self.networks.iter().chain(self.files.iter().flat_map(|(_, networks)| networks))
+    }
+
     fn add(&mut self, entry: &str) -> Result<(), Fault> {
+        if let Some(path) = entry.strip_prefix("file:") {
+            if path.is_empty() {
+                return Err(Fault::Empty);
+            }
+            self.files.push((path.to_owned(), Vec::new()));
+            return Ok(());
+        }
         match entry.to_ascii_lowercase().as_str() {
             "*" => self.everything = true,
             "unix" => self.unix = true,
@@ -87,7 +117,8 @@ impl FromIterator<Trust> for Trust {
     fn from_iter<I: IntoIterator<Item = Trust>>(trusts: I) -> Self {
         trusts.into_iter().fold(Self::default(), |mut all, one| {
             all.networks.extend(one.networks);
-            Self { networks: all.networks, unix: all.unix || one.unix, everything: all.everything || one.everything }
+            all.files.extend(one.files);
+            Self { unix: all.unix || one.unix, everything: all.everything || one.everything, ..all }
         })
     }
 }
@@ -100,12 +131,13 @@ impl fmt::Display for Trust {
         }
         let words = [(self.everything, "*"), (self.unix, "unix")];
         let words = words.iter().filter(|(is, _)| *is).map(|(_, word)| (*word).to_owned());
-        let all: Vec<_> = words.chain(self.networks.iter().map(IpNet::to_string)).collect();
+        let files = self.files.iter().map(|(path, _)| format!("file:{path}"));
+        let all: Vec<_> = words.chain(self.networks.iter().map(IpNet::to_string)).chain(files).collect();
         f.write_str(&all.join(","))
     }
 }
 
-fn network(entry: &str) -> Result<IpNet, Fault> {
+pub(crate) fn network(entry: &str) -> Result<IpNet, Fault> {
     let Some((ip, bits)) = entry.split_once('/') else { return one_address(entry) };
     let ip: IpAddr = ip.parse().map_err(|_| Fault::address(ip))?;
     let bits_max = if ip.is_ipv4() { 32 } else { 128 };
@@ -152,6 +184,8 @@ mod tests {
         check("::ffff:10.0.0.1", "10.0.0.1/32");
         check("64:ff9b::a00:0/104", "10.0.0.0/8");
         check("::/0", "::/0");
+        check("file:/etc/cdn.txt, 10.0.0.1", "10.0.0.1/32,file:/etc/cdn.txt");
+        check("file:", "`file:` is empty; write a network such as `10.0.0.0/8`, or leave the option out");
         assert_eq!(Trust::default().to_string(), "nothing");
         let all: Trust = ["10.0.0.0/8", "unix"].map(|text| text.parse::<Trust>().unwrap()).into_iter().collect();
         assert_eq!(all.to_string(), "unix,10.0.0.0/8");
@@ -186,6 +220,21 @@ mod tests {
         check("10.0.0.0/8,", "`` is empty; write a network such as `10.0.0.0/8`, or leave the option out");
         let many = vec!["10.0.0.1"; NETWORKS_MAX + 1].join(",");
         check(&many, "`10.0.0.1` is one too many: at most 1024 networks can be trusted");
+    }
+
+    #[test]
+    fn files_are_trusted_once_they_are_read() {
+        let client = |ip: &str| Client::Ip(ip.parse().unwrap());
+        let mut trust: Trust = "loopback,file:cdn.txt".parse().unwrap();
+        assert!(trust.has_files() && !trust.is_nothing() && !trust.trusts(client("192.0.2.1")));
+        trust.read_files(|path| Ok(format!("192.0.2.0/24 # {path}"))).unwrap();
+        assert!(trust.trusts(client("192.0.2.1")) && trust.trusts(client("127.0.0.1")));
+        assert!(!trust.trusts(client("192.0.3.1")) && !trust.is_everything());
+        let error = trust.read_files(|_| Ok("192.0.2.0/24\nx".to_owned())).unwrap_err();
+        assert!(error.starts_with("cdn.txt:2: `x` is not a network"), "{error}");
+        assert_eq!(trust.read_files(|path| Err(format!("no {path}"))), Err("no cdn.txt".to_owned()));
+        trust.read_files(|_| Ok("0.0.0.0/0".to_owned())).unwrap();
+        assert!(trust.is_everything());
     }
 
     #[test]

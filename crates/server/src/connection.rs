@@ -7,24 +7,24 @@ use std::error::Error;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::task::{Poll, ready};
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
-use http_body::{Body, Frame, SizeHint};
+use http::{Request, Response};
+use http_body::Body;
 use hyper::body::Incoming;
-use hyper::server::conn::http1::{self, UpgradeableConnection};
-use pin_project_lite::pin_project;
-use tokio::net::TcpStream;
-use tokio::time::{Sleep, sleep};
+use hyper::server::conn::{http1, http2};
 use tower_service::Service;
 
-use crate::called::Called;
-use crate::progress::{Flight, Phase, Progress};
+use crate::entrance::{Entered, Refused};
+use crate::http2::Streams;
+use crate::observed::{Observed, Said};
+use crate::progress::Progress;
+use crate::socket::Plain;
 use crate::stream::Stream;
 use crate::tether::Tether;
-use crate::{Bounds, Drain, Peer};
+use crate::watchdog::{Bite, Watchdog};
+use crate::{Bounds, Drain, Peer, Setup};
 
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,28 +33,57 @@ pub(crate) enum End {
     Closed,
     /// It broke: the client went away, or what it sent was not HTTP.
     Broken,
-    /// The client took too long over a header section.
+    /// The client took too long over a handshake or a header section.
     TooSlow,
+    /// It never came to speak HTTP.
+    Refused(Refused),
+}
+
+/// A connection that was accepted.
+pub(crate) struct Accepted {
+    pub(crate) plain: Plain,
+    pub(crate) peer: Peer,
+    /// It is one without TLS, whatever there is of certificates.
+    pub(crate) is_clear: bool,
 }
 
 /// Serves the requests of one connection until it ends.
 ///
 /// If a request upgrades it, it ends when whoever passes its bytes from then on has closed it.
-pub(crate) async fn converse<S, B>(socket: TcpStream, peer: Peer, service: S, bounds: &Bounds, drain: &Drain) -> End
+pub(crate) async fn converse<S, B>(accepted: Accepted, service: S, setup: &Setup, drain: &Drain) -> End
 where
-    S: Service<Request<Incoming>, Response = Response<B>> + Clone,
-    S::Error: Into<Box<dyn Error + Send + Sync>>,
-    B: Body<Data = Bytes> + 'static,
+    S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Into<Box<dyn Error + Send + Sync>> + Send,
+    B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
+    let bounds = &setup.bounds;
     let progress = Arc::new(Progress::new());
+    let mut watchdog = pin!(Watchdog::new(Arc::clone(&progress), bounds));
+    let entered = {
+        let entering = pin!(setup.entrance.open(accepted, drain));
+        match in_time(entering, watchdog.as_mut()).await {
+            Some(Ok(entered)) => entered,
+            Some(Err(refused)) => return End::Refused(refused),
+            None => return End::TooSlow,
+        }
+    };
+    setup.connections.entered(&entered);
+    let Entered { socket, peer, is_http2 } = entered;
     let (tether, tethered) = Tether::new();
+    let service = Observed::new(service, Said { peer, is_secure: socket.is_tls() }, Arc::clone(&progress));
     let stream = Stream::new(socket, tethered, Arc::clone(&progress), bounds.stall_timeout);
-    let service = Observed { service, peer, progress: Arc::clone(&progress) };
-    let end = {
-        let connection = pin!(http(bounds).serve_connection(stream, service).with_upgrades());
-        let watchdog = pin!(Watchdog::new(progress, bounds));
-        until_end(connection, watchdog, drain).await
+    let end = if is_http2 {
+        progress.multiplexes();
+        let streams = Streams::new(bounds.stall_timeout);
+        let service = service.on_streams(streams.clone(), bounds.header_fields_max);
+        // Boxed, since it is larger than one of HTTP/1.1, of which there are more.
+        let mut connection = Box::pin(crate::http2::builder(bounds, streams).serve_connection(stream, service));
+        until_end(connection.as_mut(), http2::Connection::graceful_shutdown, watchdog, drain).await
+    } else {
+        let connection = pin!(http1(bounds).serve_connection(stream, service).with_upgrades());
+        until_end(connection, http1::UpgradeableConnection::graceful_shutdown, watchdog, drain).await
     };
     if end == End::Closed {
         tether.gone().await;
@@ -62,181 +91,50 @@ where
     end
 }
 
-async fn until_end<S, B>(
-    mut connection: Pin<&mut UpgradeableConnection<Stream, Observed<S>>>,
+/// What comes of `entering`; nothing if it takes too long.
+async fn in_time<F: Future>(mut entering: Pin<&mut F>, mut watchdog: Pin<&mut Watchdog>) -> Option<F::Output> {
+    poll_fn(|cx| match entering.as_mut().poll(cx) {
+        Poll::Ready(entered) => Poll::Ready(Some(entered)),
+        Poll::Pending => watchdog.as_mut().poll(cx).map(|_| None),
+    })
+    .await
+}
+
+/// Serves a connection until it ends, or has to. `farewell` tells it to end after the requests that it has.
+async fn until_end<C: Future<Output = hyper::Result<()>>>(
+    mut connection: Pin<&mut C>,
+    farewell: fn(Pin<&mut C>),
     mut watchdog: Pin<&mut Watchdog>,
     drain: &Drain,
-) -> End
-where
-    S: Service<Request<Incoming>, Response = Response<B>> + Clone,
-    S::Error: Into<Box<dyn Error + Send + Sync>>,
-    B: Body<Data = Bytes> + 'static,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
-{
+) -> End {
     let mut draining = pin!(drain.started());
     // The task's waker stays the same, so it is enough to leave it with the switch once.
     let (mut listening, mut drained) = (false, false);
     poll_fn(|cx| {
         if !drained && (drain.has_started() || (!listening && draining.as_mut().poll(cx).is_ready())) {
             drained = true;
-            connection.as_mut().graceful_shutdown();
+            farewell(connection.as_mut());
         }
         listening = true;
-        if let Poll::Ready(done) = connection.as_mut().poll(cx) {
-            return Poll::Ready(if done.is_ok() { End::Closed } else { End::Broken });
-        }
-        match ready!(watchdog.as_mut().poll(cx)) {
-            Bite::Slow => Poll::Ready(End::TooSlow),
-            Bite::Idle => Poll::Ready(End::Closed),
+        loop {
+            if let Poll::Ready(done) = connection.as_mut().poll(cx) {
+                return Poll::Ready(if done.is_ok() { End::Closed } else { End::Broken });
+            }
+            match ready!(watchdog.as_mut().poll(cx)) {
+                Bite::Slow => return Poll::Ready(End::TooSlow),
+                Bite::Idle => return Poll::Ready(End::Closed),
+                Bite::Warning => farewell(connection.as_mut()),
+            }
         }
     })
     .await
 }
 
-fn http(bounds: &Bounds) -> http1::Builder {
+fn http1(bounds: &Bounds) -> http1::Builder {
     let mut http = http1::Builder::new();
     http.max_buf_size(bounds.header_bytes())
         .max_header_size(bounds.header_bytes())
         .max_headers(bounds.header_fields_max)
         .header_read_timeout(None);
     http
-}
-
-/// What the watchdog found.
-enum Bite {
-    /// A header section that did not end in time.
-    Slow,
-    /// A connection that nobody uses.
-    Idle,
-}
-
-pin_project! {
-    struct Watchdog {
-        progress: Arc<Progress>,
-        header_timeout: Duration,
-        idle_timeout: Duration,
-        watched: (Phase, u32),
-        #[pin]
-        timer: Sleep,
-        // The timer knows whom to wake.
-        is_set: bool,
-    }
-}
-
-impl Watchdog {
-    fn new(progress: Arc<Progress>, bounds: &Bounds) -> Self {
-        Self {
-            watched: (Phase::Head, progress.requests()),
-            progress,
-            header_timeout: bounds.header_timeout,
-            idle_timeout: bounds.idle_timeout,
-            timer: sleep(bounds.header_timeout),
-            is_set: false,
-        }
-    }
-
-    /// Ready when the connection has to end. Call it whenever the connection is pending, from the same task.
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Bite> {
-        let mut this = self.project();
-        let present = (this.progress.phase(), this.progress.requests());
-        if present.0 == Phase::Head && *this.watched != present {
-            *this.watched = present;
-            this.timer.set(sleep(*this.header_timeout));
-            *this.is_set = false;
-        }
-        loop {
-            if *this.is_set && !this.timer.is_elapsed() {
-                return Poll::Pending;
-            }
-            *this.is_set = true;
-            ready!(this.timer.as_mut().poll(cx));
-            match present.0 {
-                Phase::Head => return Poll::Ready(Bite::Slow),
-                Phase::Idle if *this.watched == present => return Poll::Ready(Bite::Idle),
-                // Something happened since, or is happening; look again later.
-                Phase::Idle | Phase::Busy | Phase::Upgraded => {
-                    *this.watched = present;
-                    this.timer.set(sleep(*this.idle_timeout));
-                    *this.is_set = false;
-                }
-            }
-        }
-    }
-}
-
-/// The service of one connection: it adds the peer to each request and notes the progress.
-struct Observed<S> {
-    service: S,
-    peer: Peer,
-    progress: Arc<Progress>,
-}
-
-impl<S, B> hyper::service::Service<Request<Incoming>> for Observed<S>
-where
-    S: Service<Request<Incoming>, Response = Response<B>> + Clone,
-{
-    type Response = Response<InFlight<B>>;
-    type Error = S::Error;
-    type Future = Answering<S>;
-
-    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        let flight = self.progress.request_came(!request.body().is_end_stream());
-        request.extensions_mut().insert(self.peer);
-        Answering { answer: Called::new(self.service.clone(), request), flight: Some(flight) }
-    }
-}
-
-pin_project! {
-    struct Answering<S>
-    where
-        S: Service<Request<Incoming>>,
-    {
-        #[pin]
-        answer: Called<S, Request<Incoming>>,
-        flight: Option<Flight>,
-    }
-}
-
-impl<S, B> Future for Answering<S>
-where
-    S: Service<Request<Incoming>, Response = Response<B>>,
-{
-    type Output = Result<Response<InFlight<B>>, S::Error>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let answer = ready!(this.answer.poll(cx))?;
-        if answer.status() == StatusCode::SWITCHING_PROTOCOLS
-            && let Some(flight) = &this.flight
-        {
-            flight.upgrades();
-        }
-        Poll::Ready(Ok(answer.map(|body| InFlight { body, _flight: this.flight.take() })))
-    }
-}
-
-pin_project! {
-    /// The body of an answer, which holds the request in flight until it has been sent.
-    struct InFlight<B> {
-        #[pin]
-        body: B,
-        _flight: Option<Flight>,
-    }
-}
-
-impl<B: Body> Body for InFlight<B> {
-    type Data = B::Data;
-    type Error = B::Error;
-
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        self.project().body.poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }

@@ -24,8 +24,8 @@ use crate::metrics::Metrics;
 use crate::record::{Recorded, Recorder};
 use crate::told::Told;
 use crate::{
-    Admin, AdminToken, Believed, Bounds, Clock, Drain, HostTold, Jokes, LogFormat, LogTarget, OperationSetup,
-    OtlpEndpoint, Proxy, ProxySetup, Sample, Setup, StoreLevel, UpstreamTls, Upstreams, run,
+    Admin, AdminToken, Believed, Bounds, Clock, Drain, Entrance, HostTold, Jokes, Listener, LogFormat, LogTarget,
+    OperationSetup, OtlpEndpoint, Proxy, ProxySetup, Sample, Setup, StoreLevel, UpstreamTls, Upstreams, run,
 };
 
 /// Whom to tell what an operator should know.
@@ -46,6 +46,8 @@ pub struct GatewaySetup<S> {
     pub upstream_tls: Option<UpstreamTls>,
     /// Which host they are told.
     pub host_told: HostTold,
+    /// How clients come in. Whose word counts there, the policies say.
+    pub entrance: Entrance,
     /// How much is taken and passed on.
     pub bounds: Bounds,
     /// What clients are told about limits.
@@ -87,6 +89,7 @@ pub struct Gateway<S> {
     upstreams: Option<Upstreams>,
     upstream_tls: Option<UpstreamTls>,
     host_told: HostTold,
+    entrance: Entrance,
     bounds: Bounds,
     clock: Clock,
     metrics: Arc<Metrics>,
@@ -102,7 +105,7 @@ impl<S: Store + 'static> Gateway<S> {
     #[must_use]
     pub fn new(setup: GatewaySetup<S>) -> Self {
         let GatewaySetup { gate, level, clock, upstreams, upstream_tls, host_told, bounds, dialects, .. } = setup;
-        let GatewaySetup { notice, salt, access_log, traces, operation, .. } = setup;
+        let GatewaySetup { notice, salt, access_log, traces, operation, entrance, .. } = setup;
         let store = gate.shared_store();
         let seen = Arc::clone(&store);
         let metrics = Arc::new(Metrics::new(&[]).with_store(move || level(&seen)));
@@ -133,11 +136,13 @@ impl<S: Store + 'static> Gateway<S> {
             believed: believed.clone(),
         };
         let told = Told::new(access_log, traces, &metrics, notice, recorder);
+        let entrance = Entrance { trust: believed.clone(), ..entrance };
         Self {
             believed,
             upstreams,
             upstream_tls,
             host_told,
+            entrance,
             bounds,
             clock,
             metrics,
@@ -179,12 +184,12 @@ impl<S: Store + 'static> Gateway<S> {
         &self.metrics
     }
 
-    /// Serves clients on `listeners`, one worker each, and operators on `admin`, until `drain` starts and the workers
+    /// Serves clients on `listeners`, those of each worker, and operators on `admin`, until `drain` starts and the workers
     /// have drained. The admin face serves until then.
     ///
     /// # Errors
     /// A thread or a runtime cannot be started, or a listener cannot be waited for.
-    pub fn run(&self, listeners: Vec<TcpListener>, admin: Option<TcpListener>, drain: &Drain) -> io::Result<()> {
+    pub fn run(&self, listeners: Vec<Vec<Listener>>, admin: Option<TcpListener>, drain: &Drain) -> io::Result<()> {
         let drained = Drain::new();
         thread::scope(|scope| {
             self.told.start(scope);
@@ -193,7 +198,7 @@ impl<S: Store + 'static> Gateway<S> {
                 let operator: Arc<Operator<S>> = Arc::clone(&self.operator);
                 let face = face.with_token(self.token.clone()).operated_by(operator);
                 let (setup, drained) = (Setup { bounds: Bounds::admin(), ..Setup::default() }, drained.clone());
-                scope.spawn(move || run(vec![listener], || face.clone(), &setup, &drained))
+                scope.spawn(move || run(vec![vec![listener.into()]], || face.clone(), &setup, &drained))
             });
             let served = self.serve(listeners, drain);
             self.told.close();
@@ -205,8 +210,12 @@ impl<S: Store + 'static> Gateway<S> {
         })
     }
 
-    fn serve(&self, listeners: Vec<TcpListener>, drain: &Drain) -> io::Result<()> {
-        let setup = Setup { bounds: self.bounds.clone(), connections: self.metrics.connections.clone() };
+    fn serve(&self, listeners: Vec<Vec<Listener>>, drain: &Drain) -> io::Result<()> {
+        let setup = Setup {
+            bounds: self.bounds.clone(),
+            entrance: self.entrance.clone(),
+            connections: self.metrics.connections.clone(),
+        };
         match self.upstreams.clone() {
             Some(upstreams) => {
                 let proxy = || Proxy::new(self.proxy(upstreams.clone()));

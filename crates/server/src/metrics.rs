@@ -15,7 +15,7 @@ use crate::limit_metrics::Families;
 use crate::store_level::StoreCollector;
 use crate::{
     AdminMetrics, ConfigMetrics, Connections, Histogram, LimitMetrics, LogLines, RequestMetrics, SpanMetrics, Statuses,
-    StoreLevel, StoreMetrics, UpstreamMetrics,
+    StoreLevel, StoreMetrics, TlsMetrics, UpstreamMetrics,
 };
 
 /// The media type of [`Metrics::text`].
@@ -55,6 +55,8 @@ pub struct Metrics {
     pub store: StoreMetrics,
     /// Connections of the proxy's clients.
     pub connections: Connections,
+    /// The certificates that they are shown.
+    pub tls: TlsMetrics,
     /// What the upstream answered.
     pub upstream: UpstreamMetrics,
     /// Answers by status.
@@ -85,6 +87,7 @@ impl Metrics {
         );
         let store = StoreMetrics::register(&mut registry);
         let connections = Connections::register(&mut registry);
+        let tls = TlsMetrics::register(&mut registry);
         let upstream = UpstreamMetrics::register(&mut registry);
         let statuses = register(&mut registry, "responses", "Answers to clients by status, denials among them");
         let config = ConfigMetrics::register(&mut registry);
@@ -100,6 +103,7 @@ impl Metrics {
             decision,
             store,
             connections,
+            tls,
             upstream,
             statuses,
             config,

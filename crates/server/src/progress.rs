@@ -25,13 +25,23 @@ pub(crate) struct Progress {
     phase: AtomicU8,
     /// Requests so far, wrapping around.
     requests: AtomicU32,
+    /// Requests being answered.
+    in_flight: AtomicU32,
+    /// Several requests can be in flight, and what comes between them is not always the next one.
+    is_multiplexed: AtomicBool,
     /// The present request announced a body.
     has_body: AtomicBool,
 }
 
 impl Progress {
     pub(crate) fn new() -> Self {
-        Self { phase: AtomicU8::new(Phase::Head as u8), requests: AtomicU32::new(0), has_body: AtomicBool::new(false) }
+        Self {
+            phase: AtomicU8::new(Phase::Head as u8),
+            requests: AtomicU32::new(0),
+            in_flight: AtomicU32::new(0),
+            is_multiplexed: AtomicBool::new(false),
+            has_body: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -50,15 +60,26 @@ impl Progress {
 
     /// Something was read from the socket.
     pub(crate) fn bytes_came(&self) {
-        if self.phase() == Phase::Idle {
+        if self.phase() == Phase::Idle && !self.is_multiplexed() {
             self.phase.store(Phase::Head as u8, Relaxed);
         }
+    }
+
+    /// The connection carries many requests at once. One that carries none is idle, whatever else comes.
+    pub(crate) fn multiplexes(&self) {
+        self.is_multiplexed.store(true, Relaxed);
+        self.phase.store(Phase::Idle as u8, Relaxed);
+    }
+
+    pub(crate) fn is_multiplexed(&self) -> bool {
+        self.is_multiplexed.load(Relaxed)
     }
 
     /// A request is complete up to its body. It is in flight until what is returned is dropped.
     pub(crate) fn request_came(self: &Arc<Self>, has_body: bool) -> Flight {
         self.phase.store(Phase::Busy as u8, Relaxed);
         self.requests.store(self.requests().wrapping_add(1), Relaxed);
+        self.in_flight.fetch_add(1, Relaxed);
         self.has_body.store(has_body, Relaxed);
         Flight(Arc::clone(self))
     }
@@ -66,6 +87,8 @@ impl Progress {
     /// May the client have sent what nobody has read? Part of a body, or what follows a head that was refused.
     pub(crate) fn left_something_unread(&self) -> bool {
         match self.phase() {
+            // What is left of a connection with many streams is not known here.
+            _ if self.is_multiplexed() => true,
             Phase::Head => true,
             Phase::Busy | Phase::Idle => self.has_body.load(Relaxed),
             Phase::Upgraded => false,
@@ -86,7 +109,8 @@ impl Flight {
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        if self.0.phase() != Phase::Upgraded {
+        let is_last = self.0.in_flight.fetch_sub(1, Relaxed) == 1;
+        if is_last && self.0.phase() != Phase::Upgraded {
             self.0.phase.store(Phase::Idle as u8, Relaxed);
         }
     }

@@ -13,14 +13,14 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tower_service::Service;
 
-use crate::connection::{End, converse};
-use crate::{Bounds, Connections, Drain, Peer};
+use crate::connection::{Accepted, converse};
+use crate::doors::Doors;
+use crate::{Bounds, Connections, Drain, Entrance, Listener};
 
 /// The pause after a failed accept: no file descriptors are left, most likely, and one must be freed first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -30,19 +30,22 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct Setup {
     /// How much it takes.
     pub bounds: Bounds,
+    /// How clients come in.
+    pub entrance: Entrance,
     /// Where its connections are counted.
     pub connections: Connections,
 }
 
 /// Answers the requests on `listener` with `service`, until `shutdown` is ready.
 ///
-/// Each request carries its [`Peer`] in its extensions. Then it stops accepting, closes idle connections, lets requests
-/// in flight end within the grace period, and returns. If the returned future is dropped, all connections are cut.
+/// Each request carries its [`crate::Peer`] in its extensions, and [`http::uri::Scheme::HTTPS`] if it came over TLS. In
+/// the end it stops accepting, closes idle connections, lets requests in flight end within the grace period, and
+/// returns. If the returned future is dropped, all connections are cut.
 ///
 /// # Errors
 /// The listener is not one that this runtime can wait for.
 pub async fn serve<S, B>(
-    listener: std::net::TcpListener,
+    listener: impl Into<Listener>,
     service: S,
     setup: Setup,
     shutdown: impl Future<Output = ()>,
@@ -54,26 +57,43 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    listener.set_nonblocking(true)?;
-    let listener = TcpListener::from_std(listener)?;
+    serve_all(vec![listener.into()], service, setup, shutdown).await
+}
+
+/// The same on several listeners, which share the bounds.
+///
+/// # Errors
+/// A listener is not one that this runtime can wait for.
+pub async fn serve_all<S, B>(
+    listeners: Vec<Listener>,
+    service: S,
+    setup: Setup,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()>
+where
+    S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Into<Box<dyn Error + Send + Sync>> + Send,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let doors = Doors::open(listeners)?;
     let grace = setup.bounds.grace;
     let drain = Drain::new();
     let mut tasks = JoinSet::new();
     let room = Arc::new(Semaphore::new(setup.bounds.connections_max.clamp(1, Semaphore::MAX_PERMITS)));
     {
         let shared = Arc::new((setup, drain.clone()));
-        let accepting = accept(listener, &mut tasks, room, |socket, peer| {
+        let accepting = accept(doors, &mut tasks, room, |accepted| {
             let (service, shared) = (service.clone(), Arc::clone(&shared));
             async move {
                 let (setup, drain) = &*shared;
                 let open = setup.connections.open();
-                let end = converse(socket, peer, service, &setup.bounds, drain).await;
-                if end == End::TooSlow {
-                    open.too_slow();
-                }
+                let end = converse(accepted, service, setup, drain).await;
+                open.ended(end);
             }
         });
-        // The listener is closed when this block ends.
+        // The listeners are closed when this block ends.
         tokio::select! {
             () = accepting => {}
             () = shutdown => {}
@@ -86,18 +106,16 @@ where
 }
 
 /// Accepts for ever, but only while there is room for one more connection.
-async fn accept<F, C>(listener: TcpListener, tasks: &mut JoinSet<()>, room: Arc<Semaphore>, connection: F)
+async fn accept<F, C>(mut doors: Doors, tasks: &mut JoinSet<()>, room: Arc<Semaphore>, connection: F)
 where
-    F: Fn(TcpStream, Peer) -> C,
+    F: Fn(Accepted) -> C,
     C: Future<Output = ()> + Send + 'static,
 {
     // The semaphore is never closed.
     while let Ok(place) = Arc::clone(&room).acquire_owned().await {
-        match listener.accept().await {
-            Ok((socket, address)) => {
-                // Without it small answers wait for the client's acknowledgement; a socket that refuses still works.
-                let _ = socket.set_nodelay(true);
-                let connection = connection(socket, Peer::from(address));
+        match doors.accept().await {
+            Ok(accepted) => {
+                let connection = connection(accepted);
                 tasks.spawn(async move {
                     connection.await;
                     drop(place);

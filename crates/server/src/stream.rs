@@ -13,10 +13,10 @@ use std::time::Duration;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 use crate::progress::{Phase, Progress};
+use crate::socket::Socket;
 use crate::tether::Tethered;
 
 /// The time for which a closing connection reads on.
@@ -30,7 +30,7 @@ const COALESCED_BYTES_MAX: usize = 1024;
 
 /// A client's socket.
 pub(crate) struct Stream {
-    socket: TokioIo<TcpStream>,
+    socket: TokioIo<Socket>,
     tethered: Tethered,
     progress: Arc<Progress>,
     stall_timeout: Duration,
@@ -46,7 +46,7 @@ struct Linger {
 }
 
 impl Stream {
-    pub(crate) fn new(socket: TcpStream, tethered: Tethered, progress: Arc<Progress>, stall_timeout: Duration) -> Self {
+    pub(crate) fn new(socket: Socket, tethered: Tethered, progress: Arc<Progress>, stall_timeout: Duration) -> Self {
         Self { socket: TokioIo::new(socket), tethered, progress, stall_timeout, stall: None, linger: None }
     }
 
@@ -107,7 +107,8 @@ impl Write for Stream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(cx)
+        let flushed = Pin::new(&mut self.socket).poll_flush(cx);
+        self.unless_stalled(cx, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::io;
-use std::net::TcpListener;
 use std::thread;
 
 use bytes::Bytes;
@@ -12,16 +11,17 @@ use hyper::body::Incoming;
 use tokio::runtime;
 use tower_service::Service;
 
-use crate::{Drain, Setup, serve};
+use crate::{Drain, Listener, Setup, serve_all};
 
-/// Serves on all listeners, one thread with a single-threaded runtime each, until `drain` starts and all have drained.
+/// Serves on all listeners, one thread with a single-threaded runtime for those of each worker, until `drain` starts and
+/// all have drained.
 ///
 /// `service` is called once on each of these threads, within its runtime, so that what it makes stays there.
 ///
 /// # Errors
 /// A thread or runtime cannot be started, or a listener cannot be waited for. The other workers then drain.
 pub fn run<S, B>(
-    listeners: Vec<TcpListener>,
+    listeners: Vec<Vec<Listener>>,
     service: impl Fn() -> S + Sync,
     setup: &Setup,
     drain: &Drain,
@@ -33,14 +33,14 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    let work = |listener| {
+    let work = |listeners| {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async { serve(listener, service(), setup.clone(), drain.started()).await })
+        runtime.block_on(async { serve_all(listeners, service(), setup.clone(), drain.started()).await })
     };
     thread::scope(|scope| {
-        let start = |(i, listener)| {
+        let start = |(i, listeners)| {
             let worker = thread::Builder::new().name(format!("tidegate-{i}"));
-            worker.spawn_scoped(scope, move || or_drain(work(listener), drain))
+            worker.spawn_scoped(scope, move || or_drain(work(listeners), drain))
         };
         let workers: Vec<_> = listeners.into_iter().enumerate().map(start).collect();
         let ends = workers.into_iter().map(|worker| match or_drain(worker, drain) {

@@ -6,6 +6,7 @@
 
 mod admin;
 mod answers;
+mod entrance;
 mod field;
 mod logs;
 mod serving;
@@ -19,6 +20,7 @@ use tidegate_server::Bounds;
 
 use self::admin::AdminFlags;
 use self::answers::Answers;
+use self::entrance::EntranceFlags;
 use self::field::Field;
 use self::logs::Logs;
 use self::serving::Serving;
@@ -31,6 +33,9 @@ use self::upstreams::Upstreams;
 pub(crate) struct ProxyFlags {
     #[command(flatten)]
     pub(crate) serving: Serving,
+
+    #[command(flatten)]
+    pub(crate) entrance: EntranceFlags,
 
     #[command(flatten)]
     pub(crate) upstreams: Upstreams,
@@ -59,8 +64,9 @@ trait Group {
 
 impl ProxyFlags {
     fn fields(&mut self) -> Vec<(&'static str, &mut dyn Field)> {
-        let groups: [&mut dyn Group; 7] = [
+        let groups: [&mut dyn Group; 8] = [
             &mut self.serving,
+            &mut self.entrance,
             &mut self.upstreams,
             &mut self.answers,
             &mut self.admin,

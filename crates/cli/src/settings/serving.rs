@@ -1,6 +1,5 @@
 //! Where clients connect, and how they are served.
 
-use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::thread;
@@ -8,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use tidegate_server::{ListenAddress, Listener};
 
 use super::Group;
 use super::field::{Field, Given, Seconds};
@@ -20,9 +20,10 @@ const GRACE: Duration = Duration::from_secs(30);
 /// Where clients connect, and how they are served.
 #[derive(Args, Clone, Default)]
 pub(crate) struct Serving {
-    /// Where clients connect. [default: 127.0.0.1:8080]
+    /// Where clients connect: an address with a port, or unix:/path for a socket, with :660 behind it for the mode of
+    /// its file. Repeat it for several. [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS")]
-    listen: Option<Given<Listen>>,
+    listen: Vec<Given<ListenAddress>>,
 
     /// Threads that serve; one for each processor unless told otherwise.
     #[arg(long, value_name = "COUNT")]
@@ -63,28 +64,24 @@ impl Serving {
         self.grace.as_ref().map_or(GRACE, |grace| grace.duration())
     }
 
-    /// The listeners of the workers, and the first one's address.
-    pub(crate) fn bind(&self) -> anyhow::Result<(Vec<TcpListener>, SocketAddr)> {
-        let address = match &self.listen {
-            Some(listen) => listen.0,
-            None => LISTEN.parse().context("the address to listen on")?,
-        };
-        let listeners = tidegate_server::bind(address, self.workers())
-            .with_context(|| format!("cannot listen on {address}; another program may be there, try --listen"))?;
-        let bound = listeners.first().context("at least one worker listens")?.local_addr()?;
-        Ok((listeners, bound))
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Listen(SocketAddr);
-
-impl FromStr for Listen {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, &'static str> {
-        let address = text.parse().map(Self);
-        address.map_err(|_| "expected an address with a port, such as 127.0.0.1:8080, or 0.0.0.0:8080 for everybody")
+    /// The listeners of each worker, and where they all listen.
+    pub(crate) fn bind(&self) -> anyhow::Result<(Vec<Vec<Listener>>, Vec<ListenAddress>)> {
+        let mut addresses: Vec<ListenAddress> = self.listen.iter().map(|listen| (**listen).clone()).collect();
+        if addresses.is_empty() {
+            addresses.push(LISTEN.parse().context("the address to listen on")?);
+        }
+        let mut workers: Vec<Vec<Listener>> = (0..self.workers().get()).map(|_| Vec::new()).collect();
+        for address in &mut addresses {
+            let listeners = address
+                .bind(self.workers())
+                .with_context(|| format!("cannot listen on {address}; another program may be there, try --listen"))?;
+            if let (ListenAddress::Tcp { address, .. }, Some(first)) = (address, listeners.first()) {
+                // Port 0 has become another.
+                *address = first.local_addr()?.unwrap_or(*address);
+            }
+            workers.iter_mut().zip(listeners).for_each(|(worker, listener)| worker.push(listener));
+        }
+        Ok((workers, addresses))
     }
 }
 

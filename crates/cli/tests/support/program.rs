@@ -92,8 +92,9 @@ impl Proxy {
                 listener.more.notify_all();
             }
         });
-        let started = said.wait_for("curl -i http://");
-        let (address, admin) = (after(&started, " on http://"), after(&started, "admin      http://"));
+        let started = said.wait_for("curl -i ");
+        let scheme = if started.contains(" on https://") { " on https://" } else { " on http://" };
+        let (address, admin) = (after(&started, scheme), after(&started, "admin      http://"));
         Self { child, said, address, admin }
     }
 

@@ -1,20 +1,24 @@
 //! The file as a whole: who the client is, who is exempt, the policies, and settings of the proxy.
 
 use std::ops::Range;
+use std::str::FromStr;
 
 use super::fault::Fault;
 use super::policy::Named;
 use super::reader::{Fields, Kind, Reader};
 use super::tree::{Node, Value};
 use super::{Config, Setting};
-use crate::{AddressField, ClientAddress, Exempt, Grouping, Policies, PolicyError, Trust};
+use crate::{AddressField, ClientAddress, Exempt, Grouping, Policies, PolicyError, Trust, TrustError};
 
 /// The settings of the proxy: its flags by their names, with `_` between words.
-pub const PROXY_SETTINGS: [&str; 22] = [
+pub const PROXY_SETTINGS: [&str; 25] = [
     "listen",
     "workers",
     "max_keys",
     "grace",
+    "tls_cert",
+    "tls_key",
+    "proxy_protocol",
     "upstream",
     "upstream_ca",
     "upstream_host",
@@ -134,12 +138,12 @@ impl Reader {
     pub(super) fn exempt(&mut self, node: &Node, kind: &Kind) -> Option<Exempt> {
         let fields = self.fields(node, kind)?;
         let networks =
-            self.all_parsed::<Trust>(fields.get("addresses"), "a text with networks, such as \"10.0.0.0/8\"");
+            self.all_parsed::<Addresses>(fields.get("addresses"), "a text with networks, such as \"10.0.0.0/8\"");
         let paths = self.all_parsed(fields.get("paths"), "a text with a path, such as \"/healthz\"");
         let plain = Exempt::default();
         let mut flag = |name: &str, plain| fields.get(name).and_then(|node| self.flag(node)).unwrap_or(plain);
         Some(Exempt {
-            addresses: networks.into_iter().collect(),
+            addresses: networks.into_iter().map(|networks| networks.0).collect(),
             paths,
             keys: Vec::new(),
             preflights: flag("preflights", plain.preflights),
@@ -194,4 +198,21 @@ impl Reader {
 /// Is it a name for a policy or a limit? Names stand in header fields, metrics and messages.
 pub(super) fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+}
+
+/// Networks that stand in the file itself.
+struct Addresses(Trust);
+
+impl FromStr for Addresses {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let networks: Trust = text.parse().map_err(|error: TrustError| error.to_string())?;
+        let has_files = networks.has_files();
+        if has_files {
+            Err("only trusted networks can stand in a file of their own".to_owned())
+        } else {
+            Ok(Self(networks))
+        }
+    }
 }

@@ -12,7 +12,7 @@ use tidegate::{Clock as _, FailureMode, Gate, Handling, ManualClock, Memory, Mod
 use tidegate_http::Dialects;
 use tidegate_server::{AdminToken, Bounds, Drain, Gateway, GatewaySetup, HostTold, OperationSetup, StoreLevel, bind};
 
-use crate::support::{Answer, Client, metric};
+use crate::support::{Answer, Client, metric, one_each};
 
 type Store = Memory<ManualClock>;
 
@@ -50,6 +50,7 @@ impl Running {
             clock: Arc::new(move || time.now()),
             upstreams: None,
             upstream_tls: None,
+            entrance: Default::default(),
             host_told: HostTold::Client,
             bounds: Bounds::default(),
             dialects: Dialects::default(),
@@ -63,7 +64,7 @@ impl Running {
         let (listeners, admin_listener) = (bound(), bound().remove(0));
         let (address, admin) = (listeners[0].local_addr().unwrap(), admin_listener.local_addr().unwrap());
         let (serving, until) = (Arc::clone(&gateway), drain.clone());
-        let thread = std::thread::spawn(move || serving.run(listeners, Some(admin_listener), &until));
+        let thread = std::thread::spawn(move || serving.run(one_each(listeners), Some(admin_listener), &until));
         Self { gateway, address, admin, clock, drain, thread: Some(thread) }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Response;
 use http_body_util::Full;
-use tidegate_server::{Drain, Jokes, Setup, bind, run};
+use tidegate_server::{Drain, Jokes, ListenAddress, Setup, run};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -80,8 +80,10 @@ async fn draining_before_listening_is_heard() {
 
 #[test]
 fn several_workers_serve_one_port_until_they_drain() {
-    let listeners = bind("127.0.0.1:0".parse().unwrap(), NonZeroUsize::new(3).unwrap()).unwrap();
-    let address = listeners[0].local_addr().unwrap();
+    let address: ListenAddress = "127.0.0.1:0".parse().unwrap();
+    let listeners = address.bind(NonZeroUsize::new(3).unwrap()).unwrap();
+    let address = listeners[0].local_addr().unwrap().unwrap();
+    let listeners = listeners.into_iter().map(|one| vec![one]).collect();
     let (setup, drain) = (Setup::default(), Drain::new());
     std::thread::scope(|scope| {
         let workers = scope.spawn(|| run(listeners, || Jokes::new(|| 0), &setup, &drain));

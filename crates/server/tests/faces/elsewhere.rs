@@ -14,7 +14,7 @@ use tidegate_http::Dialects;
 use tidegate_server::{Bounds, Drain, Gateway, GatewaySetup, HostTold, OperationSetup, StoreLevel, bind};
 use tokio::sync::Semaphore;
 
-use crate::support::{Client, eventually, metric};
+use crate::support::{Client, eventually, metric, one_each};
 
 /// Decides once it has a permit.
 struct Held(Memory<ManualClock>, Arc<Semaphore>);
@@ -66,6 +66,7 @@ async fn decisions_that_wait_are_counted_and_a_client_that_leaves_waits_no_more(
         upstreams: None,
         upstream_tls: None,
         host_told: HostTold::Client,
+        entrance: Default::default(),
         bounds: Bounds::default(),
         dialects: Dialects::default(),
         operation: OperationSetup::new(|_| true, |_, _| Ok(())),
@@ -79,7 +80,7 @@ async fn decisions_that_wait_are_counted_and_a_client_that_leaves_waits_no_more(
     let address = listeners[0].local_addr().unwrap();
     let drain = Drain::new();
     let until = drain.clone();
-    let serving = std::thread::spawn(move || gateway.run(listeners, None, &until));
+    let serving = std::thread::spawn(move || gateway.run(one_each(listeners), None, &until));
 
     let waiting = |count| metric(&metrics, "tidegate_store_waiting") == count;
     let mut first = Client::to(address).await;

@@ -50,7 +50,7 @@ async fn what_is_no_http_is_refused_and_never_passed_on() {
         b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked, gzip\r\n\r\n0\r\n\r\n",
         b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: xchunked\r\n\r\n0\r\n\r\n",
         b"POST / HTTP/1.0\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSN\r\n\r\n",
     ] {
         let (answer, requests) = sent(bytes).await;
         let refused = answer.is_empty() || answer.starts_with("HTTP/1.1 400 ");

@@ -16,7 +16,7 @@ use tidegate_server::{
     Bounds, Drain, Gateway, GatewaySetup, HostTold, Metrics, OperationSetup, StoreLevel, Upstream, bind,
 };
 
-use crate::support::{Client, metric, upstream};
+use crate::support::{Client, metric, one_each, upstream};
 
 /// A gateway that serves on a thread of its own until it is dropped.
 struct Running {
@@ -45,6 +45,7 @@ impl Running {
             upstreams: upstream.map(|address| format!("http://{address}").parse::<Upstream>().unwrap().into()),
             upstream_tls: None,
             host_told: HostTold::Client,
+            entrance: Default::default(),
             bounds: Bounds::default(),
             dialects: Dialects::default(),
             operation: OperationSetup::of_memory(),
@@ -59,7 +60,7 @@ impl Running {
         let admin_listener = bind(port_0, NonZeroUsize::MIN).unwrap().remove(0);
         let (address, admin) = (listeners[0].local_addr().unwrap(), admin_listener.local_addr().unwrap());
         let until = drain.clone();
-        let thread = std::thread::spawn(move || gateway.run(listeners, Some(admin_listener), &until));
+        let thread = std::thread::spawn(move || gateway.run(one_each(listeners), Some(admin_listener), &until));
         Self { address, admin, metrics, clock, notices, drain, thread: Some(thread) }
     }
 

@@ -21,7 +21,7 @@ use tidegate_server::{
     Upstream, bind,
 };
 
-use crate::support::{Client, eventually, metric, upstream};
+use crate::support::{Client, eventually, metric, one_each, upstream};
 
 /// 2026-02-18T08:48:20.012345678Z
 const NOW: Time = Time::from_nanos(1_771_404_500_012_345_678);
@@ -75,6 +75,7 @@ impl Logging {
             clock: Arc::new(move || time.now()),
             upstreams: upstream.map(|address| format!("http://{address}").parse::<Upstream>().unwrap().into()),
             upstream_tls: None,
+            entrance: Default::default(),
             host_told: Default::default(),
             bounds: Bounds { grace: Duration::ZERO, ..Bounds::default() },
             dialects: Dialects::default(),
@@ -87,7 +88,7 @@ impl Logging {
         let listeners = bind("127.0.0.1:0".parse().unwrap(), NonZeroUsize::MIN).unwrap();
         let address = listeners[0].local_addr().unwrap();
         let (running, until) = (Arc::clone(&gateway), drain.clone());
-        let thread = std::thread::spawn(move || running.run(listeners, None, &until));
+        let thread = std::thread::spawn(move || running.run(one_each(listeners), None, &until));
         Self { address, gateway, clock, notices, drain, thread: Some(thread) }
     }
 

@@ -15,8 +15,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tidegate_core::{Mode, Time};
 use tidegate_server::{
-    Bounds, Drain, HostTold, LimitName, Metrics, Proxy, ProxySetup, Setup, Trust, Upstream, UpstreamTls, Upstreams,
-    bind, serve,
+    Bounds, Drain, Entrance, HostTold, LimitName, Listener, Metrics, Proxy, ProxySetup, Setup, Trust, Upstream,
+    UpstreamTls, Upstreams, bind, serve,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -40,6 +40,7 @@ pub(crate) struct Scene {
     pub(crate) bounds: Bounds,
     pub(crate) trust: &'static str,
     pub(crate) path: &'static str,
+    pub(crate) entrance: Entrance,
     /// Instead of the upstream's URL; `UPSTREAM` stands for its address. Each goes where a flag would send it.
     pub(crate) upstreams: Vec<String>,
     pub(crate) tls: Option<UpstreamTls>,
@@ -81,7 +82,7 @@ impl Scene {
         let listener = bind("127.0.0.1:0".parse().unwrap(), NonZeroUsize::MIN).unwrap().remove(0);
         let address = listener.local_addr().unwrap();
         let drain = Drain::new();
-        let setup = Setup { bounds: self.bounds, connections: metrics.connections.clone() };
+        let setup = Setup { bounds: self.bounds, entrance: self.entrance, connections: metrics.connections.clone() };
         let served = tokio::spawn(serve(listener, proxy, setup, drain.started()));
         Stage { address, metrics, drain, served }
     }
@@ -195,6 +196,11 @@ where
     address
 }
 
+/// One listener for each worker.
+pub(crate) fn one_each(listeners: Vec<std::net::TcpListener>) -> Vec<Vec<Listener>> {
+    listeners.into_iter().map(|one| vec![one.into()]).collect()
+}
+
 /// An address at which nobody listens.
 pub(crate) async fn nobody() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
@@ -292,6 +298,17 @@ impl Client {
         }
         let rest = self.unread.split_off(length);
         std::mem::replace(&mut self.unread, rest)
+    }
+
+    /// So many bytes, unless the other side closes before.
+    pub(crate) async fn exactly_or_end(&mut self, length: usize) -> Option<Vec<u8>> {
+        while self.unread.len() < length {
+            if self.read_some().await == 0 {
+                return None;
+            }
+        }
+        let rest = self.unread.split_off(length);
+        Some(std::mem::replace(&mut self.unread, rest))
     }
 
     /// Everything until the other side closes, or resets.

@@ -18,7 +18,7 @@ use tidegate_server::{
     Bounds, Drain, Gateway, GatewaySetup, Metrics, OperationSetup, StoreLevel, TraceSetup, Upstream, bind,
 };
 
-use crate::support::{Client, eventually, metric, nobody, upstream};
+use crate::support::{Client, eventually, metric, nobody, one_each, upstream};
 
 const NOW: Time = Time::from_nanos(1_771_404_500_012_345_678);
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
@@ -91,6 +91,7 @@ impl Tracing {
             clock: Arc::new(move || time.now()),
             upstreams: Some(format!("http://{upstream}").parse::<Upstream>().unwrap().into()),
             upstream_tls: None,
+            entrance: Default::default(),
             host_told: Default::default(),
             bounds: Bounds { grace: Duration::ZERO, ..Bounds::default() },
             dialects: Dialects::default(),
@@ -106,7 +107,7 @@ impl Tracing {
         let metrics = Arc::clone(gateway.metrics());
         let listeners = bind("127.0.0.1:0".parse().unwrap(), NonZeroUsize::MIN).unwrap();
         let (address, until) = (listeners[0].local_addr().unwrap(), drain.clone());
-        let thread = std::thread::spawn(move || gateway.run(listeners, None, &until));
+        let thread = std::thread::spawn(move || gateway.run(one_each(listeners), None, &until));
         Self { address, metrics, notices, drain, thread: Some(thread) }
     }
 

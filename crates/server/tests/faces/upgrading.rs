@@ -42,7 +42,7 @@ impl Echo {
         let connections: Connections = metrics.connections.clone();
         let listener = bind("127.0.0.1:0".parse().unwrap(), NonZeroUsize::MIN).unwrap().remove(0);
         let address = listener.local_addr().unwrap();
-        let setup = Setup { bounds, connections };
+        let setup = Setup { bounds, connections, ..Setup::default() };
         let served = tokio::spawn(serve(listener, service_fn(upgraded), setup, drain.started()));
         Self { address, metrics, drain, served }
     }
