@@ -46,6 +46,12 @@ impl LimitId {
         Self(number)
     }
 
+    /// The identity of a bucket that is kept beside those of a limit, named by `part`: no limit's own.
+    #[must_use]
+    pub const fn beside(self, part: &str) -> Self {
+        Self(fnv1a(fnv1a(self.0, &[0xfd]), part.as_bytes()))
+    }
+
     /// The identity as a number.
     #[must_use]
     pub const fn as_u64(self) -> u64 {
@@ -76,6 +82,17 @@ pub enum Mode {
     Enforce,
     /// No: it is evaluated and counted after the enforced ones, and charged only if they allowed.
     Shadow,
+    /// Yes, and what it lets pass takes nothing from it: for a bucket that something else fills, such as the time for
+    /// which a key is held back.
+    Guard,
+}
+
+impl Mode {
+    /// Does a denial deny the request?
+    #[must_use]
+    pub const fn is_enforced(self) -> bool {
+        !matches!(self, Self::Shadow)
+    }
 }
 
 /// One limit's claim on one request: so much of this key's bucket.
@@ -201,7 +218,7 @@ impl Verdict {
 }
 
 fn is_enforced(charge: &Charge<'_>) -> bool {
-    charge.mode == Mode::Enforce
+    charge.mode.is_enforced()
 }
 
 /// What a charge is decided on: the state of its bucket, or the time for which it has none.
@@ -250,6 +267,11 @@ pub fn decide_all(
 
 fn decide_one(charge: &Charge<'_>, standing: Standing, cost: Cost, now: Time) -> (Decision, State) {
     match standing {
+        Ok(state) if charge.mode == Mode::Guard => {
+            let (decision, next) = decide(&charge.quota, state, cost, now);
+            // What would have been taken is not; a repair of the stamp, which only a denial brings, is kept.
+            if decision.is_allowed() { (decision.uncharged(state), state) } else { (decision, next) }
+        }
         Ok(state) => decide(&charge.quota, state, cost, now),
         Err(Held(wait)) => (Decision::held(&charge.quota, cost, now, wait), State::FULL),
     }

@@ -30,6 +30,8 @@ pub enum HeldBy {
     Room,
     /// The store cannot answer.
     StoreDown,
+    /// The key is held back for what it did, whatever its bucket holds.
+    Penalty,
 }
 
 /// The answer to one charge.
@@ -73,6 +75,14 @@ impl Decision {
     /// A denial because the store cannot answer, which is expected to last for `wait`.
     pub fn without_store(quota: &Quota, cost: Cost, wait: Duration) -> Self {
         Self { held_by: HeldBy::StoreDown, ..Self::held(quota, cost, Time::ZERO, wait) }
+    }
+
+    /// A denial because the key is held back for `wait`, whatever its bucket holds. A look is denied too, so that it shows
+    /// the same; what can never pass still never does.
+    pub fn held_back(quota: &Quota, cost: Cost, now: Time, wait: Duration) -> Self {
+        let held = Self::held(quota, cost, now, wait);
+        let ruling = if held.is_never() { Ruling::Never } else { Ruling::Denied };
+        Self { ruling, held_by: HeldBy::Penalty, ..held }
     }
 
     /// The decision that nobody has made yet: an allowed look at a full bucket. For filling arrays.

@@ -93,7 +93,8 @@ impl Quota {
     }
 
     /// One token, which takes this long to come back; at most a year.
-    pub(crate) const fn one_per(period_ns: NonZeroU64) -> Self {
+    #[must_use]
+    pub const fn one_per(period_ns: NonZeroU64) -> Self {
         let rate = Rate { count: 1, period_ns, tokens: NonZeroU64::MIN, per_ns: period_ns };
         Self { rate, burst: 1, algorithm: Algorithm::TokenBucket }
     }

@@ -15,6 +15,9 @@ pub trait Store: Send + Sync {
     /// What can stop the store from answering. A denial is an answer.
     type Error: Error + Send + Sync + 'static;
 
+    /// Is each of its futures ready when it is first polled, wherever that is? Then nobody need wait for it.
+    const AT_ONCE: bool = false;
+
     /// Decides all charges in one step: all are charged, or none. `decisions[i]` becomes the answer to `charges[i]`.
     ///
     /// # Errors

@@ -234,8 +234,18 @@ impl Table {
     /// As [`Table::decide_at`].
     #[inline]
     pub fn decide_one_at(&self, charge: &Charge<'_>, now: Time) -> Result<Decision, TooManyQuotas> {
+        if charge.mode == Mode::Guard {
+            return self.guard_at(charge, now);
+        }
         let limit = self.know(charge.limit, &charge.quota, charge.handling.at_bound)?;
         Ok(self.check_at(&limit.in_force_since(since(charge)), charge.key, charge.cost, now))
+    }
+
+    #[cold]
+    fn guard_at(&self, charge: &Charge<'_>, now: Time) -> Result<Decision, TooManyQuotas> {
+        let mut decision = Decision::unmade(&charge.quota);
+        let charges = std::slice::from_ref(charge);
+        self.decide_several_at(charges, std::slice::from_mut(&mut decision), now).map(|_| decision)
     }
 
     /// Apart, since it needs much room on the stack.

@@ -363,3 +363,18 @@ fn keys_that_owe_nothing_any_more_are_not_live() {
     }
     assert_eq!([999, 1_000, 1_005, 1_990, 1_991].map(|t| table.live_keys_at(ms(t))), [100, 99, 99, 0, 0]);
 }
+
+#[test]
+fn br_071_a_guard_denies_and_takes_nothing_alone_and_beside_others() {
+    let table = table(1_000);
+    let hold = |mode| charge("hold", quota("1/10min"), "k", 1).with_mode(mode);
+    let both = [charge("limit", quota("5/h"), "k", 1), hold(Mode::Guard)];
+    let allowed = |charges: &[Charge<'_>], t| decide(&table, charges, ms(t)).0.allowed;
+    assert!(allowed(&[hold(Mode::Guard)], 0) && allowed(&[hold(Mode::Guard)], 0));
+    assert_eq!(table.live_keys_at(ms(0)), 0, "it makes no bucket");
+    assert!(allowed(&both, 0) && allowed(&[hold(Mode::Enforce)], 0));
+    let held = decide(&table, &both, ms(60_000));
+    assert_eq!((held.0.allowed, held.0.binding, held.1[1].as_str()), (false, Some(1), "deny 540s"));
+    assert!(!allowed(&[hold(Mode::Guard)], 599_999) && !allowed(&both, 599_999));
+    assert_eq!(decide(&table, &both, ms(600_000)).1, ["allow 3 left", "allow 1 left"]);
+}

@@ -32,8 +32,8 @@ pub(crate) struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    fn of_mode(&self, mode: Mode) -> Option<Self> {
-        let kept = self.places.iter().zip(&self.charges).filter(|(_, charge)| charge.mode == mode);
+    fn of(&self, is_wanted: impl Fn(Mode) -> bool) -> Option<Self> {
+        let kept = self.places.iter().zip(&self.charges).filter(|(_, charge)| is_wanted(charge.mode));
         let (places, charges): (Vec<_>, Vec<_>) = kept.map(|(place, charge)| (*place, *charge)).unzip();
         (!places.is_empty()).then_some(Self { places, charges })
     }
@@ -91,7 +91,7 @@ impl RedisStore {
         open_for: Duration,
     ) -> Result<Verdict, StoreError> {
         let mut deadline = pin!(sleep(self.deadline));
-        let enforced: Vec<_> = groups.iter().filter_map(|group| group.of_mode(Mode::Enforce)).collect();
+        let enforced: Vec<_> = groups.iter().filter_map(|group| group.of(Mode::is_enforced)).collect();
         let mut give_back = GiveBack::new(self);
         for group in &enforced {
             let nothing = vec![Cost::ZERO; group.charges.len()];
@@ -127,7 +127,7 @@ impl RedisStore {
 
     /// Charges the limits in shadow, after the others have allowed. One that could not be asked changes nothing.
     async fn charge_shadows(&self, groups: &[Group<'_>], decisions: &mut [Decision]) {
-        let shadows: Vec<_> = groups.iter().filter_map(|group| group.of_mode(Mode::Shadow)).collect();
+        let shadows: Vec<_> = groups.iter().filter_map(|group| group.of(|mode| !mode.is_enforced())).collect();
         let made = join_all(shadows.iter().map(|group| self.decide_one(group))).await;
         for (group, made) in shadows.iter().zip(made) {
             group.put(&made.unwrap_or_else(|_| group.unmade()), decisions);

@@ -39,7 +39,9 @@ pub(crate) enum Act {
 impl Act {
     fn flags(self) -> u8 {
         match self {
-            Self::Charge(mode) => u8::from(mode == Mode::Shadow) << 1,
+            Self::Charge(Mode::Enforce) => 0,
+            Self::Charge(Mode::Shadow) => 2,
+            Self::Charge(Mode::Guard) => 24,
             Self::Give => 8,
             Self::Owe => 16,
             Self::Share { .. } => 32,

@@ -36,7 +36,7 @@ impl<'a> Asked<'a> {
 
     /// Can one of the enforced limits never let its cost pass? Then the store need not be asked.
     pub(crate) fn is_never(&self) -> bool {
-        self.charges.iter().any(|charge| charge.mode == Mode::Enforce && charge.cost.tokens() > charge.quota.burst())
+        self.charges.iter().any(|charge| charge.mode.is_enforced() && charge.cost.tokens() > charge.quota.burst())
     }
 
     /// The request. A cost that can never pass in shadow is asked about as a look.

@@ -130,3 +130,24 @@ fn br_141_all_limits_that_match_apply() {
     assert_eq!(limits.remaining("p1", 0), 99);
     assert!(!limits.take(&[("default", 1)], 0).0.allowed);
 }
+
+#[test]
+fn br_071_a_guard_denies_all_and_takes_nothing() {
+    let mut limits = Limits::new(&[("hold", "1/10min"), ("limit", "5/h")]);
+    let mut ask = |mode: Mode, at_ns: u64| {
+        let hold = limits.charge("hold", 1).with_mode(mode);
+        let (charges, stored) = ([limits.charge("limit", 1), hold], ["limit", "hold"]);
+        let mut standings = stored.map(|name| Ok(limits.states.get(name).copied().unwrap_or(State::FULL)));
+        let mut decisions = charges.map(|charge| Decision::unmade(&charge.quota));
+        let verdict = decide_all(&charges, &mut standings, &mut decisions, Time::from_nanos(at_ns));
+        stored.iter().zip(standings).for_each(|(name, state)| drop(limits.states.insert(name, state.unwrap())));
+        (verdict.allowed, decisions.map(|decision| decision.remaining()), decisions[1].retry_after())
+    };
+    assert_eq!([(); 3].map(|()| ask(Mode::Guard, 0).1), [[4, 1], [3, 1], [2, 1]]);
+    assert_eq!(ask(Mode::Enforce, 0), (true, [1, 0], None), "the hold begins");
+    let minutes = |count| Some(Duration::from_secs(60 * count));
+    assert_eq!(ask(Mode::Guard, 0), (false, [1, 0], minutes(10)));
+    assert_eq!(ask(Mode::Enforce, 60 * S), (false, [1, 0], minutes(9)), "it does not become longer");
+    assert_eq!(ask(Mode::Guard, 60 * S), (false, [1, 0], minutes(9)));
+    assert_eq!(ask(Mode::Guard, 600 * S), (true, [0, 1], None));
+}

@@ -3,7 +3,7 @@
 -- KEYS: one bucket per charge. ARGV[i]: the terms of KEYS[i], packed: tokens c and microseconds p of the rate in lowest
 -- terms, the burst b, the cost n, and flags: 1 a fixed window, 2 in shadow, 4 the last charge of its request. Then, for
 -- what is not simply charged: 8 give n back instead of taking it, 16 owe n, 32 take as much as there is up to n, 64 the
--- record of a reservation that this request settles, 128 show what is kept.
+-- record of a reservation that this request settles, 128 show what is kept; 24 ask for n and take nothing.
 -- A bucket is packed too: the deficit d, the stamp s, and the c, p and b that it was written under. The record of a
 -- reservation is a bucket of one token: reserving takes it, and it comes back when the reservation is over.
 --
@@ -109,6 +109,12 @@ local function slow()
     return left < need and need or math.max(need, floor(left / 2))
   end
 
+  -- Are n there?
+  function rare.has(window, d, s, c, p, b, n)
+    local over = d + n - b
+    return over <= 0 or (not window and s < now and at_most(over, p, now - s, c))
+  end
+
   -- What is kept, as it is.
   function rare.show(key, kept)
     local d, s, c, p, b = unpack('<I5I7I4I6I4', kept)
@@ -147,7 +153,7 @@ for i = 1, #KEYS do
     end
   end
 
-  local charged, result = flags < 8, nil
+  local charged, ok, result = flags < 8, false, nil
   if not charged and not fault then
     local special = slow()
     if flags >= 128 then
@@ -158,6 +164,9 @@ for i = 1, #KEYS do
       result = kept and 1 or 0
     elseif flags >= 32 then
       n, charged = special.share(window, d, s, c, p, b, n, unpack('<I4', ARGV[i], 22)), true
+    elseif flags >= 24 then
+      ok = special.has(window, d, s, c, p, b, n)
+      n, allowed = 0, allowed and ok
     else
       local d1, s1 = d, s
       if reserved == false then n = 0
@@ -168,7 +177,6 @@ for i = 1, #KEYS do
     end
   end
 
-  local ok = false
   if charged then
     local over = d + n - b
     -- A look passes, also where more than a burst is missing.

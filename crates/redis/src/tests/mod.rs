@@ -5,6 +5,7 @@ mod calm;
 mod clustered;
 mod deployed;
 mod failing;
+mod guards;
 mod nodes;
 #[path = "../../tests/given/proxy.rs"]
 #[allow(dead_code, reason = "each of the test programs uses its part")]
