@@ -1,4 +1,4 @@
-//! The charges of one request, and which limit each comes from.
+//! The charges of one request, and which limit each comes from; and what is asked under penalties beside them.
 
 use std::ops::Deref;
 
@@ -20,6 +20,7 @@ pub struct Place<'a> {
 pub struct Charges<'a> {
     policies: &'a Policies,
     list: List<'a>,
+    penalties: Vec<Charge<'a>>,
 }
 
 /// One or two charges, as most requests make, need no allocation.
@@ -33,7 +34,7 @@ enum List<'a> {
 
 impl<'a> Charges<'a> {
     pub(crate) fn none(policies: &'a Policies) -> Self {
-        Self { policies, list: List::None }
+        Self { policies, list: List::None, penalties: Vec::new() }
     }
 
     #[inline]
@@ -48,6 +49,18 @@ impl<'a> Charges<'a> {
             }
             List::Many(many) => return many.push(charge),
         };
+    }
+
+    #[cold]
+    pub(crate) fn push_penalty(&mut self, charge: Charge<'a>) {
+        self.penalties.push(charge);
+    }
+
+    /// What is asked under penalties, to be decided in one step with the charges: whether the keys are held back, and
+    /// room for requests that may be offences. [`Policies::penalty_place`] says where each comes from.
+    #[must_use]
+    pub fn penalties(&self) -> &[Charge<'a>] {
+        &self.penalties
     }
 
     /// The limit that charge `i` comes from; `None` if there is no such charge.

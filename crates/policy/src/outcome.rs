@@ -11,6 +11,9 @@ use crate::{CostRule, FieldName, Policy, cost_rule::whole_number};
 /// The longest time for which a key is held back: 30 days.
 pub const HOLD_MAX: Duration = Duration::from_secs(30 * 86_400);
 
+/// What stands for a response that never came: as if it had been this status.
+pub const NO_RESPONSE: u16 = 502;
+
 /// The lowest status, and behind the highest.
 const STATUSES: std::ops::Range<u16> = 100..600;
 const WORDS: usize = (STATUSES.end - STATUSES.start).div_ceil(64) as usize;
@@ -185,10 +188,10 @@ impl<'a> Settling<'a> {
         }
     }
 
-    /// What the request cost if no response came: as much as if it had been answered with 502.
+    /// What the request cost if no response came: as much as if it had been answered with [`NO_RESPONSE`].
     #[must_use]
     pub fn without_response(&self, reserved: Cost) -> Cost {
-        self.cost(502, None, reserved)
+        self.cost(NO_RESPONSE, None, reserved)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::charges::Charges;
 use crate::exemptions::Exemptions;
 use crate::index::Index;
 use crate::overrides::Overrides;
+use crate::penalty_buckets::{PenaltyPart, penalty_places};
 use crate::policy_set::{POLICIES_MAX, PolicySet};
 use crate::{Attributes, ClientAddress, Exempt, KeyPart, Keys, Place, Policy, PolicyError, Trust, together};
 
@@ -27,6 +28,8 @@ pub struct Policies {
     pub(crate) charging: PolicySet,
     /// Where each limit stands: its policy, and its place there. In the order of the ids.
     places: Vec<(LimitId, usize, usize)>,
+    pub(crate) penalty_places: Vec<(LimitId, usize, PenaltyPart)>,
+    pub(crate) has_outcomes: bool,
 }
 
 /// What one policy charges.
@@ -35,6 +38,8 @@ pub(crate) struct Rule {
     /// The charges of a request, but for the key.
     pub(crate) claims: Vec<Charge<'static>>,
     pub(crate) overrides: Overrides,
+    /// What it is asked under the penalty, if it is charged at all.
+    pub(crate) penalty: Vec<Charge<'static>>,
     /// Are the costs of the claims what they are for every request?
     is_cost_constant: bool,
 }
@@ -101,6 +106,8 @@ impl Policies {
         let index = Index::new(&policies);
         Ok(Self {
             is_everything: index.is_everything() && policies.iter().all(|policy| !policy.is_final),
+            penalty_places: penalty_places(&policies),
+            has_outcomes: policies.iter().any(|policy| policy.penalty.is_some() || policy.settling().is_some()),
             index,
             exemptions: Exemptions::new(&exempt, &policies),
             finals: PolicySet::of(policies.len(), |place| policies[place].is_final),
@@ -194,6 +201,9 @@ impl Policies {
             let (rule, key) = (&self.rules[*place], keys.key(i));
             let special = rule.overrides.of(key, || attributes.unix_s());
             let claims = special.map_or(&rule.claims, |special| &special.claims);
+            if !claims.is_empty() {
+                rule.penalty.iter().for_each(|claim| charges.push_penalty(Charge { key, ..*claim }));
+            }
             match rule.is_cost_constant {
                 true => claims.iter().for_each(|claim| charges.push(Charge { key, ..*claim })),
                 false => {
@@ -225,13 +235,17 @@ impl Rule {
         let overrides = Overrides::new(policy, client);
         let overrides = overrides.map_err(|error| PolicyError::Override { policy: policy.name.clone(), error })?;
         let is_cost_constant = !matches!(policy.cost, crate::CostRule::Header { .. });
-        Ok(Self { claims: policy.claims().collect(), overrides, is_cost_constant })
+        let (claims, penalty) = (policy.claims().collect(), policy.penalty_claims());
+        Ok(Self { claims, overrides, penalty, is_cost_constant })
     }
 
     /// The most charges of one request.
     pub(crate) fn weight(&self) -> usize {
         let special = self.overrides.values().map(|special| special.claims.len());
-        special.chain([self.claims.len()]).max().unwrap_or(0)
+        match special.chain([self.claims.len()]).max() {
+            None | Some(0) => 0,
+            Some(limits) => limits + self.penalty.len(),
+        }
     }
 }
 

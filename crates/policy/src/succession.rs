@@ -92,10 +92,14 @@ impl Policies {
         all
     }
 
-    /// What each policy charges under each of its quotas, those of single keys included, but for the keys.
+    /// What each policy charges under each of its quotas, those of single keys and of penalties included, but for
+    /// the keys.
     pub fn claims(&self) -> impl Iterator<Item = (&Policy, &Charge<'static>)> {
         let rules = self.policies.iter().zip(&self.rules);
-        rules.flat_map(|(policy, rule)| rule.claims.iter().chain(rule.overrides.claims()).map(move |it| (policy, it)))
+        rules.flat_map(|(policy, rule)| {
+            let all = rule.claims.iter().chain(rule.overrides.claims()).chain(&rule.penalty);
+            all.map(move |it| (policy, it))
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use super::{Config, Setting};
 use crate::{AddressField, ClientAddress, Exempt, Grouping, Policies, PolicyError, Trust, TrustError};
 
 /// The settings of the proxy: its flags by their names, with `_` between words.
-pub const PROXY_SETTINGS: [&str; 25] = [
+pub const PROXY_SETTINGS: [&str; 27] = [
     "listen",
     "workers",
     "max_keys",
@@ -25,6 +25,8 @@ pub const PROXY_SETTINGS: [&str; 25] = [
     "upstream_timeout",
     "stream_timeout",
     "headers",
+    "cors_origins",
+    "cors_credentials",
     "admin",
     "admin_token_file",
     "denied_keys",
@@ -181,7 +183,7 @@ impl Reader {
         entries.filter_map(|(key, node)| self.setting(&key.name, node)).collect()
     }
 
-    /// A setting as the flag takes it: a number as it is written, and commas between the texts of a list.
+    /// A setting as the flag takes it: a number, true or false as it is written, and commas between the texts of a list.
     fn setting(&mut self, name: &str, node: &Node) -> Option<Setting> {
         let text = match &node.value {
             Value::Number(number) => number.clone(),
