@@ -16,6 +16,8 @@ pub enum Cause {
     MissingKey,
     /// The store cannot answer, and the limit then denies.
     StoreDown,
+    /// The key is held back for what it did.
+    Penalty,
 }
 
 impl Cause {
@@ -27,6 +29,7 @@ impl Cause {
             Self::MemoryBound => "memory-bound",
             Self::MissingKey => "missing-key",
             Self::StoreDown => "store-down",
+            Self::Penalty => "penalty",
         }
     }
 }
@@ -61,6 +64,7 @@ impl Answer {
         let cause = match (decision.is_allowed(), decision.held_by()) {
             (true, _) => None,
             (false, Some(HeldBy::StoreDown)) => Some(Cause::StoreDown),
+            (false, Some(HeldBy::Penalty)) => Some(Cause::Penalty),
             (false, Some(_)) => Some(Cause::MemoryBound),
             (false, None) => Some(Cause::Limit),
         };

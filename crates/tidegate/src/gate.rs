@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tidegate_core::{CHARGES_MAX, Charge, Decision, Store, Time};
+use tidegate_core::{CHARGES_MAX, Charge, Cost, Decision, Store, Time, Verdict};
 use tidegate_policy::{Attributes, Charging, Keys, Place, Policies};
 
-use crate::{Answer, Cause, Charged};
+use crate::{Answer, Begun, Cause, Charged, Course, Open};
 
 /// Policies, and the store that they are charged to.
 pub struct Gate<S> {
@@ -76,6 +76,9 @@ impl<S: Store> Gate<S> {
 
     /// Decides on a request, and calls `with` with the answer.
     ///
+    /// A key that is held back is denied, and a denial can hold one back. What a policy charges for some responses only
+    /// is charged for any: [`Gate::begin`] is told of the response.
+    ///
     /// # Errors
     /// The store could not answer.
     pub async fn decide<A, R>(&self, attributes: &A, with: impl FnOnce(GateAnswer<'_>) -> R) -> Result<R, S::Error>
@@ -83,18 +86,14 @@ impl<S: Store> Gate<S> {
         A: Attributes + ?Sized,
     {
         let mut keys = Keys::new();
-        let without_charges = |cause, is_matched| GateAnswer {
-            answer: Answer::without_charges(cause),
-            is_matched,
-            charged: Charged::nothing(&self.policies),
-        };
         let charges = match self.policies.charging(attributes, &mut keys) {
             Charging::Charged(charges) => charges,
-            Charging::Free => return Ok(with(without_charges(None, true))),
-            Charging::Unmatched => return Ok(with(without_charges(None, false))),
-            Charging::Denied { .. } => return Ok(with(without_charges(Some(Cause::MissingKey), true))),
+            charging => return Ok(with(self.uncharged(&charging))),
         };
-        let Some(first) = charges.first() else { return Ok(with(without_charges(None, true))) };
+        if let Some(course) = Course::of(&self.policies, &charges, charges.penalties()) {
+            return self.follow(course.without_response(), with).await.result;
+        }
+        let Some(first) = charges.first() else { return Ok(with(self.uncharged(&Charging::Free))) };
         let mut decisions = [Decision::unmade(&first.quota); CHARGES_MAX];
         let decisions = &mut decisions[..charges.len()];
         let verdict = self.store.decide(&charges, decisions).await?;
@@ -103,6 +102,70 @@ impl<S: Store> Gate<S> {
             is_matched: true,
             charged: Charged::new(&self.policies, &charges, decisions),
         }))
+    }
+}
+
+impl<S: Store> Gate<S> {
+    /// As [`Gate::decide`], for a request whose response will be told of: what only that can say is reserved. If
+    /// something is open until then, it is returned, and [`Open::closing`] is to follow in any case.
+    ///
+    /// # Errors
+    /// The store could not answer.
+    pub async fn begin<A, R>(
+        self: &Arc<Self>,
+        attributes: &A,
+        with: impl FnOnce(GateAnswer<'_>) -> R,
+    ) -> Result<(R, Option<Open<S>>), S::Error>
+    where
+        A: Attributes + ?Sized,
+    {
+        let mut keys = Keys::new();
+        let course = match self.policies.charging(attributes, &mut keys) {
+            Charging::Charged(charges) => Course::of(&self.policies, &charges, charges.penalties()),
+            _ => None,
+        };
+        let Some(course) = course else { return Ok((self.decide(attributes, with).await?, None)) };
+        let (result, _, open) = self.follow(course, with).await.into_parts(self);
+        Ok((result?, open))
+    }
+
+    /// Looks what would be decided on a request, and changes nothing. A key that is held back is shown as denied.
+    ///
+    /// # Errors
+    /// The store could not answer.
+    pub async fn peek<A, R>(&self, attributes: &A, with: impl FnOnce(GateAnswer<'_>) -> R) -> Result<R, S::Error>
+    where
+        A: Attributes + ?Sized,
+    {
+        let mut keys = Keys::new();
+        let charges = match self.policies.charging(attributes, &mut keys) {
+            Charging::Charged(charges) => charges,
+            charging => return Ok(with(self.uncharged(&charging))),
+        };
+        let looks: Vec<_> = charges.iter().map(|charge| charge.with_cost(Cost::ZERO)).collect();
+        let course = Course::look(&self.policies, &looks, charges.penalties());
+        self.follow(course, with).await.result
+    }
+
+    async fn follow<R>(&self, course: Course, with: impl FnOnce(GateAnswer<'_>) -> R) -> Begun<Result<R, S::Error>> {
+        let conclude = |charges: &[Charge<'_>], decisions: &[Decision], verdict: Result<Verdict, S::Error>| {
+            Ok(with(GateAnswer {
+                answer: Answer::from_verdict(verdict?, decisions),
+                is_matched: true,
+                charged: Charged::new(&self.policies, charges, decisions),
+            }))
+        };
+        course.ask(self, conclude).await
+    }
+
+    /// The answer to a request that is charged nothing.
+    fn uncharged(&self, charging: &Charging<'_>) -> GateAnswer<'_> {
+        let cause = matches!(charging, Charging::Denied { .. }).then_some(Cause::MissingKey);
+        GateAnswer {
+            answer: Answer::without_charges(cause),
+            is_matched: charging.is_matched(),
+            charged: Charged::nothing(&self.policies),
+        }
     }
 }
 

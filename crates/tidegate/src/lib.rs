@@ -137,6 +137,8 @@ mod charged;
 mod charges;
 mod civil;
 mod clock;
+#[cfg(feature = "policy")]
+mod course;
 mod demand;
 mod denied_keys;
 #[cfg(feature = "policy")]
@@ -146,6 +148,8 @@ mod limiter;
 mod memory;
 mod most_frequent;
 mod owned_charges;
+#[cfg(feature = "policy")]
+mod penalties;
 mod reservation;
 mod saved_state;
 #[cfg(feature = "redis")]
@@ -159,6 +163,8 @@ pub use builder::LimiterBuilder;
 pub use charged::Charged;
 pub use civil::CivilTime;
 pub use clock::{Clock, ManualClock, SystemClock};
+#[cfg(feature = "policy")]
+pub use course::{Begun, Course, Open, ResponseOutcome, Tally};
 pub use demand::Demand;
 pub use denied_keys::{DENIED_KEYS_MAX, DeniedKey, DeniedKeys};
 #[cfg(feature = "policy")]

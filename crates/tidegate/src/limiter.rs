@@ -156,7 +156,7 @@ impl<S: Store> Limiter<S> {
         let Some(charge) = only.charge(key, demand, demand.quota) else { return Some(Ok(Answer::UNLIMITED)) };
         let decided = self.store.decide_one_now(&charge)?;
         Some(decided.map(|(decision, source)| match only.mode {
-            Mode::Enforce => Answer { source, ..Answer::of(0, decision) },
+            Mode::Enforce | Mode::Guard => Answer { source, ..Answer::of(0, decision) },
             Mode::Shadow => Answer { source, ..Answer::UNLIMITED },
         }))
     }

@@ -107,6 +107,7 @@ impl<C: Clock> Memory<C> {
 
 impl<C: Clock> Store for Memory<C> {
     type Error = MemoryError;
+    const AT_ONCE: bool = true;
 
     fn decide(
         &self,

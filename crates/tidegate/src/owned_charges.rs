@@ -3,7 +3,7 @@
 //! A store on another machine takes its time, and whoever waits for it must not hold on to the request. So the keys go
 //! along with the charges, in one piece of memory.
 
-use tidegate_core::{Charge, Decision, Store, Verdict};
+use tidegate_core::{Charge, Cost, Decision, Store, Verdict};
 
 /// Charges with keys of their own.
 #[derive(Clone, Debug)]
@@ -37,8 +37,14 @@ impl OwnedCharges {
         with(&charges, &decisions, verdict)
     }
 
+    /// Charges of which these, by their places, took nothing.
+    pub(crate) fn take_back(&mut self, is_nothing: impl Fn(usize) -> bool) {
+        let nothing = self.charges.iter_mut().enumerate().filter(|(i, _)| is_nothing(*i));
+        nothing.for_each(|(_, (charge, _))| charge.cost = Cost::ZERO);
+    }
+
     /// The charges as a store takes them.
-    fn lent(&self) -> Vec<Charge<'_>> {
+    pub(crate) fn lent(&self) -> Vec<Charge<'_>> {
         let mut rest = &*self.keys;
         let lend = |(charge, length): &(Charge<'static>, usize)| {
             // The lengths add up to all keys.

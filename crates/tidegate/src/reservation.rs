@@ -150,7 +150,7 @@ fn reservation(
 }
 
 /// A number that nobody else draws: two hashes of a count under a key of this process, which the system draws at random.
-fn draw() -> ReservationId {
+pub(crate) fn draw() -> ReservationId {
     static RANDOM: OnceLock<RandomState> = OnceLock::new();
     static DRAWN: AtomicU64 = AtomicU64::new(0);
     let random = RANDOM.get_or_init(RandomState::new);

@@ -55,7 +55,7 @@ impl Denials {
         let mut is_denied = false;
         for (i, charge) in charges.iter().enumerate() {
             let denial = match charge.mode {
-                Mode::Enforce => self.denial_at(charge, total_cost(charges, i), now),
+                Mode::Enforce | Mode::Guard => self.denial_at(charge, total_cost(charges, i), now),
                 Mode::Shadow => None,
             };
             is_denied |= denial.is_some();

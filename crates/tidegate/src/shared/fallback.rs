@@ -5,8 +5,10 @@
 
 use std::time::Duration;
 
-use tidegate_core::{CHARGES_MAX, Charge, Cost, Decision, FailureMode, LimitId, Mode, Source, Time, Verdict};
-use tidegate_memory::{Table, TableOptions, TooManyQuotas};
+use tidegate_core::{
+    CHARGES_MAX, Charge, Cost, Decision, FailureMode, LimitId, ReservationId, Source, Time, Verdict, settlements,
+};
+use tidegate_memory::{RESERVATIONS_DEFAULT, Reservations, Table, TableOptions, TooManyQuotas};
 
 use super::elsewhere;
 
@@ -15,11 +17,12 @@ pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 pub(super) struct Fallback {
     table: Table,
+    reservations: Reservations,
 }
 
 impl Fallback {
     pub(super) fn new(options: TableOptions) -> Self {
-        Self { table: Table::new(options) }
+        Self { table: Table::new(options), reservations: Reservations::with_room_for(RESERVATIONS_DEFAULT) }
     }
 
     pub(super) fn decide_at(
@@ -37,11 +40,46 @@ impl Fallback {
             };
         }
         let is_denied =
-            |(charge, decision): (&Charge<'_>, &Decision)| charge.mode == Mode::Enforce && !decision.is_allowed();
+            |(charge, decision): (&Charge<'_>, &Decision)| charge.mode.is_enforced() && !decision.is_allowed();
         if !charges.iter().zip(&*decisions).any(is_denied) {
             self.decide_alone(charges, decisions, now)?;
         }
         Ok(elsewhere(charges, decisions, Source::Fallback))
+    }
+
+    /// The same, to be settled here. Beyond what there is room for, what was charged stays spent.
+    pub(super) fn reserve_at(
+        &self,
+        charges: &[Charge<'_>],
+        decisions: &mut [Decision],
+        id: ReservationId,
+        open_for: Duration,
+        now: Time,
+    ) -> Result<Verdict, TooManyQuotas> {
+        let is_open = self.reservations.open_at(id, open_for, now).is_ok();
+        let verdict = self.decide_at(charges, decisions, now);
+        if is_open && !verdict.as_ref().is_ok_and(|verdict| verdict.allowed) {
+            self.reservations.close_at(id, now);
+        }
+        verdict
+    }
+
+    /// Settles what was reserved here; `false` if no reservation of this id is open.
+    pub(super) fn settle_at(
+        &self,
+        id: ReservationId,
+        charges: &[Charge<'_>],
+        actual: &[Cost],
+        now: Time,
+    ) -> Result<bool, TooManyQuotas> {
+        let Some(reserved_at) = self.reservations.close_at(id, now) else { return Ok(false) };
+        for (charge, actual) in settlements(charges, actual) {
+            if let FailureMode::Local(fraction) = charge.handling.on_failure {
+                let alone = Charge { quota: fraction.of(&charge.quota), ..charge };
+                self.table.settle_at(&alone, reserved_at, actual, now)?;
+            }
+        }
+        Ok(true)
     }
 
     /// Decides those that go on alone, all or nothing.
@@ -78,7 +116,7 @@ impl Fallback {
 
 #[cfg(test)]
 mod tests {
-    use tidegate_core::{Handling, HeldBy, Limit, Quota};
+    use tidegate_core::{Handling, HeldBy, Limit, Mode, Quota};
 
     use super::*;
 

@@ -25,8 +25,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_core::{
-    CHARGES_MAX, Charge, Cost, Decision, Kept, LimitId, Mode, Quota, ReservationId, Settled, Source, Standing, State,
-    Store, Time, Verdict, decide_all,
+    CHARGES_MAX, Charge, Cost, Decision, Kept, LimitId, Quota, ReservationId, Settled, Source, Standing, State, Store,
+    Time, Verdict, decide_all,
 };
 use tidegate_memory::TableOptions;
 use tidegate_redis::{OutOfRange, RedisStore, StoreError};
@@ -247,7 +247,7 @@ impl<C: Clock> Inner<C> {
                 }
                 Ok(verdict)
             }
-            Err(error @ (StoreError::OutOfRange(_) | StoreError::AlreadyOpen)) => Err(error.into()),
+            Err(error) if is_refusal(&error) => Err(error.into()),
             Err(_) => Ok(self.fallback.decide_at(charges, decisions, self.clock.now())?),
         }
     }
@@ -272,8 +272,13 @@ impl<C: Clock> Inner<C> {
     }
 }
 
+/// Did the store not fail, but refuse what no store could decide?
+fn is_refusal(error: &StoreError) -> bool {
+    matches!(error, StoreError::OutOfRange(_) | StoreError::AlreadyOpen)
+}
+
 fn can_never_pass(charge: &Charge<'_>) -> bool {
-    charge.mode == Mode::Enforce && charge.cost.tokens() > charge.quota.burst()
+    charge.mode.is_enforced() && charge.cost.tokens() > charge.quota.burst()
 }
 
 impl<C: Clock> Store for Shared<C> {
@@ -307,7 +312,7 @@ impl<C: Clock> Store for Shared<C> {
         Ok(done?)
     }
 
-    /// While the store is away the fallback decides; what it charges is not open, and stays spent.
+    /// While the store is away the fallback decides, and what it charges is settled there.
     async fn reserve(
         &self,
         charges: &[Charge<'_>],
@@ -315,20 +320,31 @@ impl<C: Clock> Store for Shared<C> {
         id: ReservationId,
         open_for: Duration,
     ) -> Result<Verdict, SharedError> {
-        let Inner { redis, clock, denials, .. } = &*self.inner;
+        let Inner { redis, clock, denials, fallback, .. } = &*self.inner;
         // A reservation is open in the store, so no lease can pay for it.
-        if let Some(known) = self.inner.unasked_at(charges, decisions, clock.now()) {
-            return known;
+        if let Some(known) = self.inner.known_at(charges, decisions, clock.now()) {
+            return Ok(known);
         }
-        let asking = denials.asking_at(clock.now());
-        let answer = redis.reserve(charges, decisions, id, open_for).await;
-        self.inner.follow(answer, asking, charges, decisions)
+        if redis.is_up() {
+            let asking = denials.asking_at(clock.now());
+            let answer = redis.reserve(charges, decisions, id, open_for).await;
+            if answer.is_ok() || answer.as_ref().is_err_and(is_refusal) {
+                return self.inner.follow(answer, asking, charges, decisions);
+            }
+        }
+        Ok(fallback.reserve_at(charges, decisions, id, open_for, clock.now())?)
     }
 
     async fn settle(&self, id: ReservationId, charges: &[Charge<'_>], actual: &[Cost]) -> Result<Settled, SharedError> {
-        let settled = self.inner.redis.settle(id, charges, actual).await;
-        charges.iter().for_each(|charge| self.inner.denials.forget(charge.limit, charge.key));
-        Ok(settled?)
+        let Inner { redis, clock, denials, fallback, .. } = &*self.inner;
+        let is_settled = fallback.settle_at(id, charges, actual, clock.now())?;
+        if is_settled && !redis.is_up() {
+            return Ok(Settled::Settled);
+        }
+        // Also what the fallback decided: the store can have reserved it, and only its answer was lost.
+        let settled = redis.settle(id, charges, actual).await;
+        charges.iter().for_each(|charge| denials.forget(charge.limit, charge.key));
+        if is_settled { Ok(Settled::Settled) } else { Ok(settled?) }
     }
 
     async fn inspect(&self, limit: LimitId, quota: &Quota, key: &[u8]) -> Result<Option<Kept>, SharedError> {

@@ -14,6 +14,7 @@ mod server;
 
 mod callers;
 mod chaos;
+mod outcomes;
 mod reports;
 mod scenarios;
 mod seen;

@@ -81,7 +81,7 @@ async fn br_097_a_store_that_fails_is_what_each_limit_declared() {
 }
 
 /// A request of one client.
-struct To(&'static str);
+pub(crate) struct To(pub(crate) &'static str);
 
 impl Attributes for To {
     fn peer(&self) -> Peer {
