@@ -7,7 +7,7 @@ use std::pin::Pin;
 use http::{Extensions, Request};
 
 use crate::once::Marks;
-use crate::{Denial, Report};
+use crate::{Awaited, Denial, Report};
 
 /// Decides whether a request may pass.
 ///
@@ -48,6 +48,8 @@ pub enum Ruling {
     Repeated,
     /// It passes.
     Allowed(Report),
+    /// It passes, and its response says what it is charged.
+    Awaited(Box<Awaited>),
     /// It does not.
     Denied(Denial),
 }
@@ -73,6 +75,16 @@ impl Ruled {
     #[inline]
     pub(crate) fn having_charged(self, charged: Option<Marks>) -> Self {
         Self { charged, ..self }
+    }
+
+    /// The same, if it passes and `awaited` is to be told of its response.
+    pub(crate) fn awaiting(self, awaited: impl FnOnce(Option<Report>) -> Awaited) -> Self {
+        let ruling = match self.ruling {
+            Ruling::Allowed(report) => Ruling::Awaited(Box::new(awaited(Some(report)))),
+            Ruling::Free | Ruling::Repeated => Ruling::Awaited(Box::new(awaited(None))),
+            other @ (Ruling::Awaited(_) | Ruling::Denied(_)) => other,
+        };
+        Self { ruling, ..self }
     }
 
     /// The ruling, once the request remembers what was charged.

@@ -8,10 +8,14 @@ use std::sync::Arc;
 
 use http::Request;
 use tidegate::policy::{Charging, Keys, Place};
-use tidegate::{Answer, Cause, Charge, Charged, Decision, Gate, LimitId, Mode, OwnedCharges, Store, Time, Verdict};
+use tidegate::{
+    Answer, Cause, Charge, Charged, Course, Decision, Gate, LimitId, Mode, OwnedCharges, Store, Time, Verdict,
+};
 
 use crate::attributes::{PeerLookup, RequestAttributes, peer_in_extensions};
+use crate::awaited::Told;
 use crate::denial::STORE_RETRY_AFTER;
+use crate::errand::Spawn;
 use crate::once::{Marks, uncharged};
 use crate::roster::{Applied, Rosters};
 use crate::{Ask, Asked, Denial, LimitLayer, Onlooker, Reason, Report, Ruled, Ruling};
@@ -26,12 +30,14 @@ type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
 ///
 /// Header fields show a limit under its own name, or as `policy/limit` if there are several policies.
 pub struct ByPolicies<S> {
-    gate: Arc<Gate<S>>,
+    pub(crate) gate: Arc<Gate<S>>,
     /// Names that show the policy too; empty if there is but one policy.
     names: Arc<[(LimitId, String)]>,
     peer: PeerLookup,
     time: Option<Clock>,
     watch: Option<Watch>,
+    pub(crate) told: Option<Told>,
+    pub(crate) spawn: Option<Spawn>,
     rosters: Arc<Rosters>,
     is_innermost: bool,
 }
@@ -98,13 +104,15 @@ impl<S: Store> ByPolicies<S> {
             peer: peer_in_extensions,
             time: None,
             watch: None,
+            told: None,
+            spawn: None,
             rosters: Arc::new(Rosters::new()),
             is_innermost: false,
         }
     }
 
     /// What follows from what the store answered, at once or later.
-    fn conclude(
+    pub(crate) fn conclude(
         &self,
         charges: &[Charge<'_>],
         decisions: &[Decision],
@@ -210,7 +218,13 @@ impl<S: Store + 'static, B> Ask<B> for ByPolicies<S> {
         let onlooker = Onlooker::of(request.extensions());
         let without = |cause, is_matched| Asked::Now(self.without_charges(cause, is_matched, onlooker.as_ref()));
         match charging {
-            Charging::Charged(charges) => self.decide(&uncharged(&charges, request.extensions()), onlooker),
+            Charging::Charged(charges) => {
+                let left = uncharged(&charges, request.extensions());
+                match Course::of(self.gate.policies(), &left, charges.penalties()) {
+                    None => self.decide(&left, onlooker),
+                    Some(course) => self.follow(course, onlooker),
+                }
+            }
             Charging::Free => without(None, true),
             Charging::Unmatched => without(None, false),
             Charging::Denied { .. } => without(Some(Cause::MissingKey), true),
@@ -220,13 +234,15 @@ impl<S: Store + 'static, B> Ask<B> for ByPolicies<S> {
 
 impl<S> Clone for ByPolicies<S> {
     fn clone(&self) -> Self {
-        let Self { gate, names, peer, time, watch, rosters, is_innermost } = self;
+        let Self { gate, names, peer, time, watch, told, spawn, rosters, is_innermost } = self;
         Self {
             gate: Arc::clone(gate),
             names: Arc::clone(names),
             peer: *peer,
             time: time.clone(),
             watch: watch.clone(),
+            told: told.clone(),
+            spawn: spawn.clone(),
             rosters: Arc::clone(rosters),
             is_innermost: *is_innermost,
         }

@@ -22,6 +22,8 @@ pub enum Reason {
     MemoryBound,
     /// The request lacks what its limit goes by.
     MissingKey,
+    /// The key is held back for what it did.
+    Penalty,
     /// The store could not answer.
     Store,
     /// The limit goes by the address of the client, and the server does not say who its peer is: whoever assembles the
@@ -53,6 +55,9 @@ impl Denial {
         match decision.held_by().filter(|_| retry_after.is_some()) {
             // Nothing is known of the limit.
             Some(HeldBy::StoreDown) => Self::on(Grounds { reason: Reason::Store, retry_after, report: None, source }),
+            Some(HeldBy::Penalty) => {
+                Self::on(Grounds { reason: Reason::Penalty, retry_after, report: Some(report), source })
+            }
             Some(_) => Self::on(Grounds { reason: Reason::MemoryBound, retry_after, report: Some(report), source }),
             None => Self::on(Grounds { reason: Reason::Limit, retry_after, report: Some(report), source }),
         }
@@ -101,7 +106,7 @@ impl Denial {
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self.0.reason {
-            Reason::Limit | Reason::MemoryBound | Reason::MissingKey => StatusCode::TOO_MANY_REQUESTS,
+            Reason::Limit | Reason::MemoryBound | Reason::MissingKey | Reason::Penalty => StatusCode::TOO_MANY_REQUESTS,
             Reason::Store => StatusCode::SERVICE_UNAVAILABLE,
             Reason::PeerUnknown => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -118,6 +123,7 @@ impl Denial {
             Reason::Limit if self.0.retry_after.is_some() => format!("{limit}{USED_UP}{}", self.when()),
             Reason::Limit => self.never(limit),
             Reason::MemoryBound => format!("the server has no room for another client under {limit}; {}", self.when()),
+            Reason::Penalty => format!("held back for earlier requests, whatever {limit} allows; {}", self.when()),
             Reason::MissingKey => "the request lacks what its limit goes by, so waiting does not help".to_owned(),
             Reason::Store => format!("the server cannot check its limits at present; {}", self.when()),
             Reason::PeerUnknown => "the limit goes by the client's address, which the server does not know".to_owned(),
@@ -168,6 +174,7 @@ pub(crate) fn push_when(text: &mut String, retry_after: Option<Duration>) {
 
 /// The answer to a denied request: in gRPC's shape if it was gRPC, else the user's own, else a problem.
 pub(crate) fn answer(denial: &Denial, parts: Parts, settings: &Settings) -> Response<Bytes> {
+    let cors = settings.cors.as_deref().map(|cors| (cors, cors.origin(&parts.headers)));
     let mut answer = match &settings.own_answer {
         _ if grpc::is_grpc(&parts) => return grpc::answer(denial, settings.dialects),
         Some(own) => own(denial, &parts),
@@ -178,6 +185,9 @@ pub(crate) fn answer(denial: &Denial, parts: Parts, settings: &Settings) -> Resp
             fields::write(settings.dialects, report, answer.headers_mut());
         }
         fields::write_denial(denial, answer.headers_mut());
+        if let Some((cors, origin)) = cors {
+            cors.write(origin, settings.dialects, answer.headers_mut());
+        }
     }
     answer
 }

@@ -7,27 +7,51 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
+use crate::awaited::Awaiting;
 use crate::layer::Settings;
-use crate::{Denial, Dialects, Later, LimitBody, Report, Ruled, Ruling, denial, fields};
+use crate::{Denial, Dialects, Later, LimitBody, Report, Ruled, Ruling, cors, denial, fields};
 
 pin_project! {
     /// The answer of a [`LimitService`](crate::LimitService).
     pub struct LimitFuture<S: Service<Request<B>>, B> {
         #[pin]
-        state: State<S, S::Future, B>,
+        state: State<S, S::Future, S::Response, B>,
+    }
+}
+
+/// What the fields of an answer are to tell.
+#[derive(Clone, Copy)]
+pub(crate) struct Telling {
+    dialects: Dialects,
+    /// May a script read them that the inner service may not know of?
+    is_exposed: bool,
+}
+
+impl Telling {
+    #[inline]
+    pub(crate) fn write(self, report: Option<Report>, headers: &mut HeaderMap) {
+        if let Some(report) = report {
+            fields::write(self.dialects, &report, headers);
+            fields::write_source(report.source(), headers);
+            if self.is_exposed {
+                cors::expose(self.dialects, headers);
+            }
+        }
     }
 }
 
 pin_project! {
     #[project = StateProjection]
-    pub(crate) enum State<S, F, B> {
+    pub(crate) enum State<S, F, R, B> {
         // Somewhere else it is being decided; boxed, since that takes its time anyway.
         Asking { asking: Box<Asking<S, B>> },
-        Passing { #[pin] inner: F, report: Option<Report>, dialects: Dialects },
+        Passing { #[pin] inner: F, report: Option<Report>, telling: Telling },
+        // Its response says what it is charged; boxed, since few requests are such.
+        Awaiting { awaiting: Pin<Box<Awaiting<F, R>>> },
         Denied { answer: Option<Response<Bytes>> },
     }
 }
@@ -43,7 +67,7 @@ pub(crate) struct Asking<S, B> {
 
 impl<S: Service<Request<B>>, B> LimitFuture<S, B> {
     #[inline]
-    pub(crate) fn new(state: State<S, S::Future, B>) -> Self {
+    pub(crate) fn new(state: State<S, S::Future, S::Response, B>) -> Self {
         Self { state }
     }
 
@@ -59,7 +83,8 @@ pub(crate) fn decided<S: Service<Request<B>>, B>(
     mut request: Request<B>,
     ruled: Ruled,
     settings: &Settings,
-) -> State<S, S::Future, B> {
+) -> State<S, S::Future, S::Response, B> {
+    let telling = Telling { dialects: settings.dialects, is_exposed: settings.is_exposed_to(request.headers()) };
     let report = match ruled.remembered_in(request.extensions_mut()) {
         Ruling::Allowed(report) => Some(report),
         Ruling::Free => None,
@@ -67,11 +92,15 @@ pub(crate) fn decided<S: Service<Request<B>>, B>(
             settings.note_repeat();
             None
         }
+        Ruling::Awaited(awaited) => {
+            let awaiting = Awaiting::new(inner.call(request), *awaited, telling);
+            return State::Awaiting { awaiting: Box::pin(awaiting) };
+        }
         Ruling::Denied(denial) => {
             return State::Denied { answer: Some(denied(&denial, request, settings)) };
         }
     };
-    State::Passing { inner: inner.call(request), report, dialects: settings.dialects }
+    State::Passing { inner: inner.call(request), report, telling }
 }
 
 /// Kept out of the way of allowed requests.
@@ -82,7 +111,7 @@ fn denied<B>(denial: &Denial, request: Request<B>, settings: &Settings) -> Respo
 }
 
 impl<S, B> Asking<S, B> {
-    fn poll_ruled(&mut self, cx: &mut Context<'_>) -> Poll<Option<State<S, S::Future, B>>>
+    fn poll_ruled(&mut self, cx: &mut Context<'_>) -> Poll<Option<State<S, S::Future, S::Response, B>>>
     where
         S: Service<Request<B>>,
     {
@@ -108,12 +137,13 @@ where
                     let next = ready!(asking.poll_ruled(cx)).expect("a ruling comes once");
                     state.set(next);
                 }
-                StateProjection::Passing { inner, report, dialects } => {
+                StateProjection::Passing { inner, report, telling } => {
                     let mut response = ready!(inner.poll(cx))?;
-                    if let Some(report) = report.take() {
-                        fields::write(*dialects, &report, response.headers_mut());
-                        fields::write_source(report.source(), response.headers_mut());
-                    }
+                    telling.write(report.take(), response.headers_mut());
+                    return Poll::Ready(Ok(response.map(LimitBody::passing)));
+                }
+                StateProjection::Awaiting { awaiting } => {
+                    let response = ready!(awaiting.as_mut().poll(cx))?;
                     return Poll::Ready(Ok(response.map(LimitBody::passing)));
                 }
                 StateProjection::Denied { answer } => {
@@ -130,6 +160,7 @@ impl<S: Service<Request<B>>, B> fmt::Debug for LimitFuture<S, B> {
         let state = match &self.state {
             State::Asking { .. } => "Asking",
             State::Passing { .. } => "Passing",
+            State::Awaiting { .. } => "Awaiting",
             State::Denied { .. } => "Denied",
         };
         f.debug_tuple("LimitFuture").field(&state).finish()

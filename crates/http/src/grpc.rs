@@ -87,7 +87,7 @@ fn insert(headers: &mut HeaderMap, name: HeaderName, value: String) {
 /// What the client has asked too much of is exhausted; what the server lacks is unavailable.
 fn code(reason: Reason) -> u16 {
     match reason {
-        Reason::Limit | Reason::MissingKey | Reason::MemoryBound => RESOURCE_EXHAUSTED,
+        Reason::Limit | Reason::MissingKey | Reason::MemoryBound | Reason::Penalty => RESOURCE_EXHAUSTED,
         Reason::Store => UNAVAILABLE,
         Reason::PeerUnknown => INTERNAL,
     }

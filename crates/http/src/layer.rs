@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use http::{Response, request::Parts};
+use http::{HeaderMap, Response, request::Parts};
 use tidegate::{Gate, Limiter, Store};
 use tower_layer::Layer;
 
-use crate::{ByKey, ByPolicies, ClientAddress, Denial, Dialects, LimitService};
+use crate::{ByKey, ByPolicies, ClientAddress, Cors, Denial, Dialects, LimitService};
 
 /// An answer of the user's own to a denied request.
 pub(crate) type OwnAnswer = Arc<dyn Fn(&Denial, &Parts) -> Response<Bytes> + Send + Sync>;
@@ -32,6 +32,7 @@ pub(crate) struct Settings {
     /// Does an answer of the user's own get the fields too?
     pub(crate) completes_own_answer: bool,
     pub(crate) exempts_preflights: bool,
+    pub(crate) cors: Option<Arc<Cors>>,
     on_repeat: Option<Arc<dyn Fn() + Send + Sync>>,
     was_repeated: Arc<AtomicBool>,
 }
@@ -98,6 +99,13 @@ impl<A> LimitLayer<A> {
         self
     }
 
+    /// Lets scripts of these origins read denials, and the fields that tell of limits on what passes. Whether they may
+    /// read the rest of what passes is for the inner service to say.
+    pub fn cors(mut self, cors: Cors) -> Self {
+        self.settings.cors = Some(Arc::new(cors));
+        self
+    }
+
     /// Calls `note` once, when a request first shows that an outer layer carries the same limits. This layer then
     /// charges nothing, so one of the two can go.
     pub fn on_repeat(mut self, note: impl Fn() + Send + Sync + 'static) -> Self {
@@ -107,6 +115,12 @@ impl<A> LimitLayer<A> {
 }
 
 impl Settings {
+    /// May a script that sent this request read fields that this layer adds?
+    #[inline]
+    pub(crate) fn is_exposed_to(&self, request: &HeaderMap) -> bool {
+        self.cors.as_ref().is_some_and(|cors| cors.origin(request).is_some())
+    }
+
     pub(crate) fn note_repeat(&self) {
         let Some(note) = &self.on_repeat else { return };
         if !self.was_repeated.swap(true, Ordering::Relaxed) {
@@ -122,6 +136,7 @@ impl Default for Settings {
             own_answer: None,
             completes_own_answer: true,
             exempts_preflights: true,
+            cors: None,
             on_repeat: None,
             was_repeated: Arc::default(),
         }

@@ -22,23 +22,29 @@
 //! What it keeps to:
 //!
 //! - A limit is charged once per request, however many layers of one service carry it ([`LimitLayer::on_repeat`]).
-//! - The way of an allowed request has no box, no task and no lock that outlives the decision.
+//! - The way of an allowed request has no box, no task and no lock that outlives the decision, unless its response says
+//!   what it is charged.
 //! - An inner service is called only after it said that it is ready, and never for a request that was denied.
 //! - Nothing that a caller sent is repeated raw: neither in a field nor in a body.
 //! - It reads no clock and keeps no buckets; the [`tidegate`] crate does.
 //!
 //! Read the modules in this order: `ask`, `layer`, `service`, `future`, `body` for the road; `by_key` and
-//! `by_policies` for what decides, `onlooker` for who sees it; `report`, `roster`, `fields` for what a client is told;
-//! `denial`, `problem`, `grpc` for how it is told no.
+//! `by_policies` for what decides, `onlooker` for who sees it; `course`, `awaited` and `errand` for requests whose
+//! response matters; `report`, `roster`, `fields` for what a client is told; `denial`, `problem`, `grpc` for how it is
+//! told no, and `cors` for who may read it.
 
 #![forbid(unsafe_code)]
 
 mod ask;
 mod attributes;
+mod awaited;
 mod body;
 mod by_key;
 mod by_policies;
+mod cors;
+mod course;
 mod denial;
+mod errand;
 mod fields;
 mod future;
 mod grpc;
@@ -56,10 +62,13 @@ mod wait;
 
 pub use ask::{Ask, Asked, Later, Ruled, Ruling};
 pub use attributes::{PeerLookup, RequestAttributes, TellTime, peer_in_extensions};
+pub use awaited::Awaited;
 pub use body::LimitBody;
 pub use by_key::ByKey;
 pub use by_policies::{ByPolicies, Sight};
+pub use cors::{Cors, CorsError, ORIGINS_MAX};
 pub use denial::{Denial, Reason};
+pub use errand::Task;
 pub use fields::{Dialect, Dialects, Reset, UnknownDialect};
 pub use future::LimitFuture;
 pub use grpc::{failed_call, is_grpc_call};

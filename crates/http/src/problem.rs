@@ -28,6 +28,10 @@ const QUOTA_EXCEEDED: (&str, &str) = (
     "https://iana.org/assignments/http-problem-types#quota-exceeded",
     "Request cannot be satisfied as assigned quota has been exceeded",
 );
+const ABNORMAL_USAGE: (&str, &str) = (
+    "https://iana.org/assignments/http-problem-types#abnormal-usage-detected",
+    "Request not satisfied due to detection of abnormal request pattern",
+);
 const TEMPORARY_REDUCED_CAPACITY: (&str, &str) = (
     "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
     "Request cannot be satisfied due to temporary server capacity constraints",
@@ -52,6 +56,7 @@ fn body(denial: &Denial) -> String {
     let status = denial.status();
     let kind_and_title = match denial.reason() {
         Reason::Limit | Reason::MemoryBound => QUOTA_EXCEEDED,
+        Reason::Penalty => ABNORMAL_USAGE,
         Reason::Store => TEMPORARY_REDUCED_CAPACITY,
         Reason::MissingKey | Reason::PeerUnknown => ("about:blank", status.canonical_reason().unwrap_or_default()),
     };

@@ -215,9 +215,12 @@ fn br_066_layers_of_one_limiter_or_of_one_gate_take_one() {
 fn a_store_that_gives_no_answer_is_a_problem_of_its_own() {
     let store = Elsewhere::new(ManualClock::new());
     store.now(Mood::Fails);
-    let limited = Limited::new(LimitLayer::new(limiter_over(&store, "10/min")).key(key_of));
-    let seen = limited.send(keyed("a"));
+    let app = "https://app.example";
+    let layer = LimitLayer::new(limiter_over(&store, "10/min")).key(key_of).cors(app.parse().unwrap());
+    let limited = Limited::new(layer);
+    let seen = limited.send(with(keyed("a"), &[("origin", app)]));
     assert_eq!((seen.status.as_u16(), seen.field("retry-after"), seen.field("ratelimit")), (503, Some("1"), None));
+    assert_eq!(seen.field("access-control-allow-origin"), Some(app), "a script can read that too");
     let problem = seen.json();
     assert_eq!(problem["type"], "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity");
     assert_eq!((seen.field("tidegate-source"), problem.get("source")), (None, None));

@@ -2,6 +2,7 @@
 
 mod answers;
 mod connections;
+mod cors;
 mod edges;
 mod elsewhere;
 mod examples;
@@ -10,6 +11,7 @@ mod given;
 mod grpc;
 mod keys;
 mod once;
+mod outcomes;
 mod policies;
 mod retry_after;
 mod services;
