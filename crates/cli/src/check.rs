@@ -119,7 +119,13 @@ impl Out {
         let special = if charged.is_override { ", which has limits of its own" } else { "" };
         self.entry("key", &format_args!("{} ({}){special}", KeyText(&charged.key), policy.key()));
         if let Some((_, charge)) = charged.charges.first() {
-            self.entry("costs", &charge.cost.tokens());
+            let cost = charge.cost.tokens();
+            match policy.cost() {
+                CostRule::Response { name, .. } => {
+                    self.entry("costs", &format_args!("{cost} until {name} of the response says what"));
+                }
+                CostRule::Constant(_) | CostRule::Header { .. } => self.entry("costs", &cost),
+            }
         }
         for named in policy.limits() {
             let charge = charged.charges.iter().find(|(id, _)| *id == named.id);
@@ -173,17 +179,23 @@ impl Out {
 
     fn outcomes(&mut self, policy: &Policy) {
         if let Counting::Responses(statuses) = policy.counting() {
+            let statuses = statuses.to_texts().join(", ");
             self.entry(
                 "charged for",
-                &format_args!("responses {}; given back for others", statuses.to_texts().join(", ")),
+                &format_args!("responses {statuses}; taken at the request, and given back for others"),
             );
         }
         if let Some(penalty @ Penalty { of, after, .. }) = policy.penalty() {
-            let of = match of {
-                Offence::Denials => "denials".to_owned(),
-                Offence::Responses(statuses) => format!("responses {}", statuses.to_texts().join(", ")),
+            let (of, under_way) = match of {
+                Offence::Denials => ("denials".to_owned(), String::new()),
+                Offence::Responses(statuses) => (
+                    format!("responses {}", statuses.to_texts().join(", ")),
+                    format!("\nno more than {} that could be are under way at once", after.burst()),
+                ),
             };
-            self.entry("penalty", &format_args!("after {after} of {of}, held back for {}", penalty.hold_text()));
+            let shadow = if policy.holds_back() { "" } else { "\nin shadow: counted, and denies nothing" };
+            let hold = penalty.hold_text();
+            self.entry("penalty", &format_args!("after {after} of {of}, held back for {hold}{under_way}{shadow}"));
         }
     }
 }

@@ -149,6 +149,7 @@ impl Start {
             },
             bounds: self.flags.bounds(),
             dialects: self.flags.answers.dialects(),
+            cors: self.flags.answers.cors()?,
             operation,
             salt: self.flags.admin.salt(),
             notice: Arc::new(say::warning),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tidegate::policy::file::{Complaint, Config};
-use tidegate::policy::{Place, Policies, Policy};
+use tidegate::policy::{Policies, Policy};
 use tidegate::redis::RedisStore;
 use tidegate::{Handling, Limit};
 use tidegate_server::{Undone, undone};
@@ -59,7 +59,7 @@ impl Screen {
     pub(crate) fn flags(self, policies: &Policies) -> Result<(), Wrong> {
         let undone = undone(policies).into_iter().map(|Undone { key, what, .. }| format!("--{key}: {what}"));
         let inexact = self.inexact(policies);
-        let inexact = inexact.map(|(place, limit, why)| format!("{} (--limit '{limit}') {why}", place.limit.name));
+        let inexact = inexact.map(|Inexact { name, quota, why, .. }| format!("{name} (--limit '{quota}') {why}"));
         undone.chain(inexact).next().map_or(Ok(()), |first| Err(Wrong::new(first)))
     }
 
@@ -81,22 +81,40 @@ impl Screen {
     fn complaints(self, policies: &Policies) -> Vec<Complaint> {
         let undone = undone(policies).into_iter();
         let undone = undone.map(|Undone { policy, key, what }| Complaint { policy, key, message: what.to_owned() });
-        let inexact = self.inexact(policies).map(|(place, limit, why)| {
-            let key = if place.limit.limit == limit { "limits" } else { "overrides" };
-            Complaint { policy: place.policy.name().to_owned(), key, message: format!("`{limit}` {why}") }
+        let inexact = self.inexact(policies).map(|Inexact { policy, key, quota, why, .. }| Complaint {
+            policy: policy.to_owned(),
+            key,
+            message: format!("`{quota}` {why}"),
         });
         undone.chain(inexact).chain(too_many_quotas(policies)).collect()
     }
 
     /// The quotas that a shared store cannot keep.
-    fn inexact(self, policies: &Policies) -> impl Iterator<Item = (Place<'_>, Limit, String)> {
+    fn inexact(self, policies: &Policies) -> impl Iterator<Item = Inexact<'_>> {
         let claims = policies.claims().filter(move |_| self.is_shared);
-        claims.filter_map(|(_, claim)| {
+        claims.filter_map(|(policy, claim)| {
             let why = RedisStore::takes(&claim.quota).err()?;
             let why = format!("cannot be kept exactly in a shared store: {why}");
-            Some((policies.place(claim.limit)?, claim.quota.into(), why))
+            let quota = claim.quota.into();
+            let (name, key) = match policies.place(claim.limit).map(|place| place.limit) {
+                Some(named) if named.limit == quota => (named.name.as_str(), "limits"),
+                Some(named) => (named.name.as_str(), "overrides"),
+                None => ("the penalty", "penalty"),
+            };
+            Some(Inexact { policy: policy.name(), name, key, quota, why })
         })
     }
+}
+
+/// A quota that a shared store cannot keep, and where it stands.
+struct Inexact<'a> {
+    policy: &'a str,
+    /// What it belongs to.
+    name: &'a str,
+    /// The key of the configuration file that says it.
+    key: &'static str,
+    quota: Limit,
+    why: String,
 }
 
 fn wants_a_store(handling: &Handling) -> bool {

@@ -147,3 +147,32 @@ limits = "600/min"
     check_has(&said(file, &request), &["does not    let it pass: it has no claim sub, so it is denied"]);
     check_has(&said(file, &["--request", "/"]), &["its host is another", "no policy matches, so the request passes"]);
 }
+
+#[test]
+fn br_071_it_says_what_follows_from_responses_and_denials() {
+    let file = r#"
+[[policies]]
+name = "log-in"
+charge_for = ["401", "5xx"]
+limits = "5/min"
+penalty = { after = "10/h", of = ["401"], hold = "1d" }
+
+[[policies]]
+name = "model"
+cost = { response = "x-tokens", estimate = 500 }
+limits = { name = "tokens", limit = "100000/day", mode = "shadow" }
+penalty = { after = "3/min", hold = "30s" }
+"#;
+    for more in [&[][..], &["--request", "POST /login"]] {
+        let said = said(file, more);
+        check_has(&said, &["charged for responses 401, 5xx; taken at the request, and given back for others"]);
+        check_has(&said, &["penalty     after 10/h of responses 401, held back for 1day"]);
+        check_has(&said, &["no more than 10 that could be are under way at once"]);
+        check_has(
+            &said,
+            &["penalty     after 3/min of denials, held back for 30s", "in shadow: counted, and denies nothing"],
+        );
+    }
+    let request = said(file, &["--request", "POST /login"]);
+    check_has(&request, &["costs       500 until x-tokens of the response says what"]);
+}

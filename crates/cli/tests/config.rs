@@ -244,6 +244,30 @@ fn upstreams_stand_in_the_file_with_what_they_are_for() {
 }
 
 #[test]
+fn denials_can_be_read_by_scripts_of_configured_origins() {
+    let policy = "[[policies]]\nname = \"p\"\nlimits = \"1/h\"\n";
+    let settings =
+        "[proxy]\ncors_origins = [\"https://app.example\", \"https://b.example\"]\ncors_credentials = true\n\n";
+    let file = Written::new("tidegate.toml", &format!("{settings}{policy}"));
+    let proxy = file.serve(&[]);
+    let told = ["https://b.example", "https://b.example", "https://c.example"].map(|origin| {
+        let reply = get_with(proxy.address, "/", &[("origin", origin)]);
+        let fields = ["access-control-allow-origin", "access-control-allow-credentials", "vary"];
+        (reply.status, fields.map(|name| reply.field(name).map(str::to_owned)))
+    });
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(told[0], (200, [None, None, None]), "what passes is left to the upstream");
+    assert_eq!(told[1], (429, [some("https://b.example"), some("true"), some("Origin")]));
+    assert_eq!(told[2], (429, [None, None, some("Origin")]));
+    let printed = run(&["proxy", "--print-config", "--config", file.path()]).out;
+    check_has(&printed, &["cors_origins = \"https://app.example,https://b.example\"", "cors_credentials = "]);
+    let any = format!("[proxy]\ncors_origins = \"*\"\ncors_credentials = true\n\n{policy}");
+    check_has(&refused("tidegate.toml", &any, &[]), &["any page could read with its visitors' credentials"]);
+    let path = format!("[proxy]\ncors_origins = \"https://app.example/\"\n\n{policy}");
+    check_has(&refused("tidegate.toml", &path, &[]), &["tidegate.toml:2:16: `https://app.example/` is no origin"]);
+}
+
+#[test]
 fn preflights_are_counted_where_a_policy_names_them() {
     let contents = "[[policies]]\nname = \"p\"\nmatch = { method = [\"GET\", \"OPTIONS\"] }\nlimits = \"1/h\"\n";
     let asked = |contents: &str| {
@@ -256,7 +280,7 @@ fn preflights_are_counted_where_a_policy_names_them() {
 }
 
 #[test]
-fn what_is_not_done_yet_is_refused_with_its_line() {
+fn what_the_proxy_does_not_do_is_refused_with_its_line() {
     let said = refused(
         "tidegate.toml",
         r#"
@@ -264,16 +288,8 @@ fn what_is_not_done_yet_is_refused_with_its_line() {
 workers = 0
 
 [[policies]]
-name = "log-in"
-match = { path = "/login" }
-charge_for = ["401"]
-limits = "5/min"
-penalty = { after = "20/h", hold = "1h" }
-
-[[policies]]
 name = "model"
 key = "claim:user"
-cost = { response = "x-tokens", estimate = 5 }
 limits = "100/min"
 "#,
         &[],
@@ -282,14 +298,11 @@ limits = "100/min"
         &said,
         &[
             "tidegate.toml:3:11: expected a whole number from 1 to 1024",
-            "tidegate.toml:8:1: the proxy does not count by outcome yet",
-            "tidegate.toml:10:1: the proxy holds no keys back yet",
-            "tidegate.toml:14:1: the proxy verifies no claims",
-            "tidegate.toml:15:1: the proxy does not read a cost from responses yet",
+            "tidegate.toml:7:1: the proxy verifies no claims, so no request has one; use another part of the request",
         ],
     );
-    let said = refused("a.yaml", "policies:\n  - name: p\n    charge_for: ['401']\n    limits: 5/min\n", &[]);
-    check_has(&said, &["a.yaml:3:5: the proxy does not count by outcome yet"]);
+    let said = refused("a.yaml", "policies:\n  - name: p\n    key: claim:user\n    limits: 5/min\n", &[]);
+    check_has(&said, &["a.yaml:3:5: the proxy verifies no claims"]);
 }
 
 #[test]
@@ -304,6 +317,10 @@ fn a_wrong_file_is_refused_with_all_its_mistakes() {
 
 #[test]
 fn a_limit_that_the_store_cannot_keep_is_refused_with_its_line() {
+    let contents =
+        "[[policies]]\nname = \"p\"\nlimits = \"1/s\"\npenalty = { after = \"1/year burst 101\", hold = \"1h\" }\n";
+    let said = refused("tidegate.toml", contents, &["--store", "redis://127.0.0.1:1"]);
+    check_has(&said, &["tidegate.toml:4:1: `1/year burst 101` cannot be kept exactly in a shared store"]);
     let contents = "[[policies]]\nname = \"p\"\nlimits = \"1/s\"\noverrides = [{ key = \"192.0.2.1\", limits = \"1/y burst 4000\" }]\n";
     let said = refused("tidegate.toml", contents, &["--store", "redis://127.0.0.1:1"]);
     check_has(&said, &["tidegate.toml:4:1: `1/year burst 4000` cannot be kept exactly in a shared store"]);

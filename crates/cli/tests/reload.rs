@@ -148,8 +148,8 @@ fn a_wrong_file_changes_nothing_and_is_told_in_words_and_in_metrics() {
     assert_eq!(reloads(&metrics), (0, 1));
     assert_eq!((metrics.value("tidegate_config_last_reload_successful"), hash(&metrics)), (0, first));
     served.reload("");
-    served.reload("[[policies]]\nname = \"api\"\nlimits = \"3/h\"\npenalty = { after = \"5/h\", hold = \"1h\" }\n");
-    served.proxy.wait_for("tidegate.toml:4:1: the proxy holds no keys back yet");
+    served.reload("[[policies]]\nname = \"api\"\nkey = \"claim:user\"\nlimits = \"3/h\"\n");
+    served.proxy.wait_for("tidegate.toml:3:1: the proxy verifies no claims");
     assert_eq!(served.statuses(), [200, 200, 200, 429]);
     served.reload(&policy("api", "4/h"));
     assert_eq!(served.statuses(), [200, 429]);

@@ -13,7 +13,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use tidegate::policy::Policies;
 use tidegate::{Gate, Store, Time};
-use tidegate_http::{Dialects, LimitLayer};
+use tidegate_http::{Cors, Dialects, LimitLayer};
 use tidegate_policy::KeySalt;
 use tower_layer::Layer as _;
 
@@ -52,6 +52,8 @@ pub struct GatewaySetup<S> {
     pub bounds: Bounds,
     /// What clients are told about limits.
     pub dialects: Dialects,
+    /// Whose scripts may read what is denied.
+    pub cors: Option<Cors>,
     /// What an operator can do.
     pub operation: OperationSetup<S>,
     /// Told once, if all traffic comes from one private peer while nothing is trusted, or if something is wrong with a
@@ -105,7 +107,7 @@ impl<S: Store + 'static> Gateway<S> {
     #[must_use]
     pub fn new(setup: GatewaySetup<S>) -> Self {
         let GatewaySetup { gate, level, clock, upstreams, upstream_tls, host_told, bounds, dialects, .. } = setup;
-        let GatewaySetup { notice, salt, access_log, traces, operation, entrance, .. } = setup;
+        let GatewaySetup { cors, notice, salt, access_log, traces, operation, entrance, .. } = setup;
         let store = gate.shared_store();
         let seen = Arc::clone(&store);
         let metrics = Arc::new(Metrics::new(&[]).with_store(move || level(&seen)));
@@ -127,6 +129,10 @@ impl<S: Store + 'static> Gateway<S> {
         });
         // Which preflights are counted, the policies say.
         let layer = LimitLayer::asking(in_force.clone()).count_preflights().dialects(dialects);
+        let layer = match cors {
+            Some(cors) => layer.cors(cors),
+            None => layer,
+        };
         let recorder = |log, tracer| Recorder {
             clock: Arc::clone(&clock),
             client: in_force.client_lookup(),

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use http::Request;
 use tidegate::policy::{OnePrivatePeer, Policies};
-use tidegate::{Gate, LimitId, Store, Time};
-use tidegate_http::{Ask, Asked, ByPolicies, Later, LimitLayer, RequestAttributes, Sight, peer_in_extensions};
+use tidegate::{Cause, Gate, LimitId, Store, Time};
+use tidegate_http::{Ask, Asked, ByPolicies, Later, LimitLayer, RequestAttributes, Sight, Task, peer_in_extensions};
+use tokio::runtime::Handle;
 
 use crate::admin::Refusal;
 use crate::denied::Denied;
@@ -155,6 +156,8 @@ fn ask<S: Store + 'static>(
     let denied = denied.map(|denied| (Arc::clone(denied), Arc::clone(clock)));
     let (clock, metrics) = (Arc::clone(clock), Arc::clone(metrics));
     let layer = LimitLayer::by_policies(Arc::new(gate)).innermost().time(move || clock());
+    let outcomes = metrics.outcomes.clone();
+    let layer = layer.tell(move |tally| outcomes.count(tally)).spawn(spawn);
     let watch = move |sight: &Sight<'_>| {
         limits.count(&metrics, sight);
         if let Some((denied, clock)) = &denied {
@@ -162,6 +165,13 @@ fn ask<S: Store + 'static>(
         }
     };
     layer.watch(watch).into_ask()
+}
+
+/// Runs what is left over on the worker that it is left on; nowhere, when that is ending.
+fn spawn(task: Task) {
+    if let Ok(worker) = Handle::try_current() {
+        worker.spawn(task);
+    }
 }
 
 /// The counters of all limits, in the order of their identities.
@@ -185,6 +195,9 @@ impl Limits {
         metrics.requests.count(Ruling::of(sight));
         let Some(answer) = &sight.answer else { return };
         metrics.store.answered(answer.source);
+        if answer.cause == Some(Cause::Penalty) {
+            metrics.outcomes.held.inc();
+        }
         for (place, _, decision) in sight.charges() {
             let known = self.0.binary_search_by_key(&place.limit.id, |(id, _)| *id);
             known.iter().for_each(|at| self.0[*at].1.count(decision, answer.source));

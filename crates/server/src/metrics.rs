@@ -14,8 +14,8 @@ use tidegate_core::{FailureMode, Mode};
 use crate::limit_metrics::Families;
 use crate::store_level::StoreCollector;
 use crate::{
-    AdminMetrics, ConfigMetrics, Connections, Histogram, LimitMetrics, LogLines, RequestMetrics, SpanMetrics, Statuses,
-    StoreLevel, StoreMetrics, TlsMetrics, UpstreamMetrics,
+    AdminMetrics, ConfigMetrics, Connections, Histogram, LimitMetrics, LogLines, OutcomeMetrics, RequestMetrics,
+    SpanMetrics, Statuses, StoreLevel, StoreMetrics, TlsMetrics, UpstreamMetrics,
 };
 
 /// The media type of [`Metrics::text`].
@@ -53,6 +53,8 @@ pub struct Metrics {
     pub decision: Histogram,
     /// Who decided, and how long a store elsewhere takes.
     pub store: StoreMetrics,
+    /// What follows from responses and denials.
+    pub outcomes: OutcomeMetrics,
     /// Connections of the proxy's clients.
     pub connections: Connections,
     /// The certificates that they are shown.
@@ -86,6 +88,7 @@ impl Metrics {
             decision.clone(),
         );
         let store = StoreMetrics::register(&mut registry);
+        let outcomes = OutcomeMetrics::register(&mut registry);
         let connections = Connections::register(&mut registry);
         let tls = TlsMetrics::register(&mut registry);
         let upstream = UpstreamMetrics::register(&mut registry);
@@ -102,6 +105,7 @@ impl Metrics {
             requests,
             decision,
             store,
+            outcomes,
             connections,
             tls,
             upstream,

@@ -69,6 +69,7 @@ async fn decisions_that_wait_are_counted_and_a_client_that_leaves_waits_no_more(
         entrance: Default::default(),
         bounds: Bounds::default(),
         dialects: Dialects::default(),
+        cors: None,
         operation: OperationSetup::new(|_| true, |_, _| Ok(())),
         notice: Arc::new(|_: &str| ()),
         salt: Default::default(),

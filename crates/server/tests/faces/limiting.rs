@@ -48,6 +48,7 @@ impl Running {
             entrance: Default::default(),
             bounds: Bounds::default(),
             dialects: Dialects::default(),
+            cors: None,
             operation: OperationSetup::of_memory(),
             notice: Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned())),
             salt: Default::default(),
