@@ -5,14 +5,13 @@
 //! lower one also needs a machine that lets the clients go on, so it has a few tries.
 
 mod knocking;
-mod server;
 #[path = "../support/mod.rs"]
 mod support;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use knocking::{Knocked, Task, knock_from_processes};
-use server::Nginx;
+use support::nginx::Nginx;
 use support::program::Proxy;
 
 /// Connections, over all client processes.

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test program uses its own part of it")]
 
 pub(crate) mod http;
+pub(crate) mod nginx;
 pub(crate) mod program;
 pub(crate) mod redis;
 pub(crate) mod upstream;

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::support::PATIENCE;
+use super::PATIENCE;
 
 /// A port that was free may be taken before nginx has it.
 const TRIES_MAX: usize = 5;
 
-/// An nginx that answers everything with a small 200, and logs each request.
+/// An nginx that logs each request.
 pub(crate) struct Nginx {
     child: Child,
     address: SocketAddr,
@@ -22,14 +22,20 @@ pub(crate) struct Nginx {
 }
 
 impl Nginx {
+    /// It answers everything with a small 200.
     pub(crate) fn start() -> Self {
-        (0..TRIES_MAX).find_map(|_| Self::try_start()).expect("nginx starts on one of a few free ports")
+        Self::serving("location / { return 200 \"ok\\n\"; }")
     }
 
-    fn try_start() -> Option<Self> {
+    /// It answers as these `location` directives say.
+    pub(crate) fn serving(locations: &str) -> Self {
+        (0..TRIES_MAX).find_map(|_| Self::try_start(locations)).expect("nginx starts on one of a few free ports")
+    }
+
+    fn try_start(locations: &str) -> Option<Self> {
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("nginx.conf"), configuration(address)).unwrap();
+        fs::write(folder.path().join("nginx.conf"), configuration(address, locations)).unwrap();
         let child = command(folder.path()).spawn().unwrap_or_else(|error| {
             panic!("these tests need nginx (`apt-get install nginx`, or run ./test, which installs it): {error}")
         });
@@ -83,7 +89,7 @@ fn command(folder: &Path) -> Command {
     command
 }
 
-fn configuration(address: SocketAddr) -> String {
+fn configuration(address: SocketAddr, locations: &str) -> String {
     let kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
     let folders: String = kinds.iter().map(|kind| format!("    {kind}_temp_path {kind};\n")).collect();
     format!(
@@ -97,7 +103,7 @@ http {{
     keepalive_requests 1000000;
     server {{
         listen {address};
-        location / {{ return 200 \"ok\\n\"; }}
+        {locations}
     }}
 }}
 "
