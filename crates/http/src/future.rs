@@ -19,7 +19,7 @@ pin_project! {
     /// The answer of a [`LimitService`](crate::LimitService).
     pub struct LimitFuture<S: Service<Request<B>>, B> {
         #[pin]
-        state: State<S, S::Future, S::Response, B>,
+        state: State<S, B>,
     }
 }
 
@@ -46,12 +46,12 @@ impl Telling {
 
 pin_project! {
     #[project = StateProjection]
-    pub(crate) enum State<S, F, R, B> {
+    pub(crate) enum State<S: Service<Request<B>>, B> {
         // Somewhere else it is being decided; boxed, since that takes its time anyway.
         Asking { asking: Box<Asking<S, B>> },
-        Passing { #[pin] inner: F, report: Option<Report>, telling: Telling },
+        Passing { #[pin] inner: S::Future, report: Option<Report>, telling: Telling },
         // Its response says what it is charged; boxed, since few requests are such.
-        Awaiting { awaiting: Pin<Box<Awaiting<F, R>>> },
+        Awaiting { awaiting: Pin<Box<Awaiting<S::Future, S::Response>>> },
         Denied { answer: Option<Response<Bytes>> },
     }
 }
@@ -67,7 +67,7 @@ pub(crate) struct Asking<S, B> {
 
 impl<S: Service<Request<B>>, B> LimitFuture<S, B> {
     #[inline]
-    pub(crate) fn new(state: State<S, S::Future, S::Response, B>) -> Self {
+    pub(crate) fn new(state: State<S, B>) -> Self {
         Self { state }
     }
 
@@ -83,7 +83,7 @@ pub(crate) fn decided<S: Service<Request<B>>, B>(
     mut request: Request<B>,
     ruled: Ruled,
     settings: &Settings,
-) -> State<S, S::Future, S::Response, B> {
+) -> State<S, B> {
     let telling = Telling { dialects: settings.dialects, is_exposed: settings.is_exposed_to(request.headers()) };
     let report = match ruled.remembered_in(request.extensions_mut()) {
         Ruling::Allowed(report) => Some(report),
@@ -111,7 +111,7 @@ fn denied<B>(denial: &Denial, request: Request<B>, settings: &Settings) -> Respo
 }
 
 impl<S, B> Asking<S, B> {
-    fn poll_ruled(&mut self, cx: &mut Context<'_>) -> Poll<Option<State<S, S::Future, S::Response, B>>>
+    fn poll_ruled(&mut self, cx: &mut Context<'_>) -> Poll<Option<State<S, B>>>
     where
         S: Service<Request<B>>,
     {

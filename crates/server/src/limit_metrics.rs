@@ -132,7 +132,7 @@ impl FallbackLabels {
 
 fn mode(name: &LimitName) -> &'static str {
     match name.mode {
-        Mode::Enforce => "enforce",
+        Mode::Enforce | Mode::Guard => "enforce",
         Mode::Shadow => "shadow",
     }
 }

@@ -140,12 +140,14 @@ fn br_071_a_guard_denies_all_and_takes_nothing() {
         let mut standings = stored.map(|name| Ok(limits.states.get(name).copied().unwrap_or(State::FULL)));
         let mut decisions = charges.map(|charge| Decision::unmade(&charge.quota));
         let verdict = decide_all(&charges, &mut standings, &mut decisions, Time::from_nanos(at_ns));
-        stored.iter().zip(standings).for_each(|(name, state)| drop(limits.states.insert(name, state.unwrap())));
+        for (name, state) in stored.iter().zip(standings) {
+            limits.states.insert(name, state.unwrap());
+        }
         (verdict.allowed, decisions.map(|decision| decision.remaining()), decisions[1].retry_after())
     };
     assert_eq!([(); 3].map(|()| ask(Mode::Guard, 0).1), [[4, 1], [3, 1], [2, 1]]);
     assert_eq!(ask(Mode::Enforce, 0), (true, [1, 0], None), "the hold begins");
-    let minutes = |count| Some(Duration::from_secs(60 * count));
+    let minutes = |count: u64| Some(Duration::from_secs(60 * count));
     assert_eq!(ask(Mode::Guard, 0), (false, [1, 0], minutes(10)));
     assert_eq!(ask(Mode::Enforce, 60 * S), (false, [1, 0], minutes(9)), "it does not become longer");
     assert_eq!(ask(Mode::Guard, 60 * S), (false, [1, 0], minutes(9)));

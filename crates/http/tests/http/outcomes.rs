@@ -10,7 +10,7 @@ use std::time::Duration;
 use http::{Request, Response};
 use tidegate::policy::{CostRule, Counting, Offence, Penalty, Policies, Policy, Statuses};
 use tidegate::{
-    Charge, Cost, Decision, Gate, Kept, LimitId, ManualClock, Memory, MemoryError, Mode, Quota, ReservationId, Settled,
+    Charge, Cost, Decision, Gate, LimitId, ManualClock, Memory, MemoryError, Mode, Quota, ReservationId, Settled,
     Store, TableOptions, Tally, Verdict,
 };
 use tidegate_http::{ByPolicies, ClientAddress, LimitLayer, LimitService, Task};
@@ -112,7 +112,7 @@ impl Store for Slow {
         self.0.settle_now(id, charges, actual)
     }
 
-    async fn inspect(&self, limit: LimitId, quota: &Quota, key: &[u8]) -> Result<Option<Kept>, MemoryError> {
+    async fn inspect(&self, limit: LimitId, quota: &Quota, key: &[u8]) -> Result<Option<tidegate::Kept>, MemoryError> {
         self.0.inspect(limit, quota, key).await
     }
 }
@@ -216,10 +216,10 @@ fn br_071_denials_hold_back_and_the_one_that_trips_it_says_so() {
     check(slow());
 }
 
+type Kept<T> = Arc<Mutex<Vec<T>>>;
+
 /// A layer that tells what was done, and keeps what is left over.
-fn telling<S: Store + 'static>(
-    gate: &Arc<Gate<S>>,
-) -> (LimitLayer<ByPolicies<S>>, Arc<Mutex<Vec<Tally>>>, Arc<Mutex<Vec<Task>>>) {
+fn telling<S: Store + 'static>(gate: &Arc<Gate<S>>) -> (LimitLayer<ByPolicies<S>>, Kept<Tally>, Kept<Task>) {
     let (tallies, tasks) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
     let (told, left) = (Arc::clone(&tallies), Arc::clone(&tasks));
     let layer = LimitLayer::by_policies(Arc::clone(gate))
@@ -265,10 +265,8 @@ fn given_up_after(polls: usize, path: &str) -> (usize, Vec<(u16, i64)>) {
     drop(request);
     let mut count = 0;
     // What is left over can leave something over itself.
-    while let Some(mut task) = {
-        let task = tasks.lock().unwrap().pop();
-        task
-    } {
+    let next = || tasks.lock().unwrap().pop();
+    while let Some(mut task) = next() {
         count += 1;
         while poll(task.as_mut()).is_pending() {}
     }

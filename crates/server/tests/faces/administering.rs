@@ -54,6 +54,7 @@ impl Running {
             host_told: HostTold::Client,
             bounds: Bounds::default(),
             dialects: Dialects::default(),
+            cors: None,
             operation: operate(OperationSetup::of_memory()),
             salt: KeySalt::new(b"pepper").unwrap(),
             access_log: None,

@@ -95,6 +95,7 @@ impl Tracing {
             host_told: Default::default(),
             bounds: Bounds { grace: Duration::ZERO, ..Bounds::default() },
             dialects: Dialects::default(),
+            cors: None,
             operation: OperationSetup::of_memory(),
             notice: Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned())),
             salt: Default::default(),
