@@ -60,7 +60,9 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
 
 /// Fields in literals without Huffman's code, none of which enters the table.
 pub(crate) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
-    let text = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+    // The highest bit would announce Huffman's code.
+    let length = |text: &str| u8::try_from(text.len()).ok().filter(|length| *length < 0x7f).unwrap();
+    let text = |text: &str| [&[length(text)], text.as_bytes()].concat();
     fields.iter().flat_map(|(name, value)| [vec![0], text(name), text(value)].concat()).collect()
 }
 
