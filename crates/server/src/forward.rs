@@ -96,9 +96,6 @@ pub(crate) fn request(
     if has_body && !parts.headers.contains_key(header::CONTENT_LENGTH) {
         parts.headers.insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
     }
-    if parts.version == Version::HTTP_2 {
-        join_cookies(&mut parts.headers);
-    }
     if seen.claims && !trusted {
         CLAIMS.iter().for_each(|name| drop(parts.headers.remove(name)));
     }
@@ -148,17 +145,6 @@ pub(crate) fn settle_host(parts: &mut request::Parts, otherwise: &HeaderValue) -
     }
     parts.headers.insert(header::HOST, host);
     Ok(())
-}
-
-/// HTTP/2 may carry each cookie in a field of its own; elsewhere there is one field (RFC 9113, section 8.2.3).
-fn join_cookies(headers: &mut HeaderMap) {
-    if headers.get_all(header::COOKIE).iter().nth(1).is_some() {
-        let all: Vec<&[u8]> = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
-        // Field values, and what may stand in one.
-        if let Ok(joined) = HeaderValue::from_bytes(&all.join(&b"; "[..])) {
-            headers.insert(header::COOKIE, joined);
-        }
-    }
 }
 
 /// The target in origin form, behind the upstream's path.

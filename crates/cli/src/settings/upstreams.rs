@@ -13,19 +13,21 @@ use super::field::{Field, Given, Seconds};
 /// Where allowed requests go.
 #[derive(Args, Clone, Default)]
 pub(crate) struct Upstreams {
-    /// The API to protect, such as http://127.0.0.1:9000; or https://HOST, h2c://HOST for HTTP/2 without TLS, or
-    /// unix:/path. Can be repeated: api.example.org/v1=URL is for the requests to that host (or *.example.org, or any
-    /// if there is none) whose path begins so, and the most special one counts. The path is passed on whole.
-    #[arg(long, value_name = "[HOST][/PATH=]URL")]
+    /// The API to protect, such as http://127.0.0.1:9000; or https://HOST, h2c://HOST, unix:/path. Can be repeated,
+    /// with what it is for in front: api.example.org/v1=URL.
+    ///
+    /// h2c is HTTP/2 without TLS. In front stands a host (or *.example.org, or none for any), a path with which those
+    /// of the requests begin, or both. The most special one counts, and the path is passed on whole.
+    #[arg(long, value_name = "URL")]
     upstream: Vec<Given<Destination>>,
 
     /// Certificates of the authorities that sign upstreams over https, in PEM. [default: those the system trusts]
     #[arg(long, value_name = "FILE")]
     upstream_ca: Option<Given<PathBuf>>,
 
-    /// Which host upstreams are told: that of the client's request, or that of their own URL, as many of those that are
-    /// elsewhere on the network want it. [default: client]
-    #[arg(long, value_name = "client|upstream")]
+    /// Which host upstreams are told: that of the client's request (client), or that of their own URL (upstream), as many
+    /// of those that are elsewhere on the network want it. [default: client]
+    #[arg(long, value_name = "WHOSE")]
     upstream_host: Option<Given<Told>>,
 
     /// Seconds to wait for the upstream's answer before a 504. [default: 60]

@@ -1,4 +1,4 @@
-//! A gRPC client of Python that calls a gRPC server of Python through the proxy.
+//! A gRPC client of Python that calls a gRPC server of Python through the proxy, on clear text and over TLS on both sides.
 
 use crate::authority::Authority;
 use crate::python::{self, Server};
@@ -8,13 +8,16 @@ const CHECKS: &str = "check_unary\ncheck_failure\ncheck_streams\ncheck_talk\nche
                       check_cancel\n";
 
 #[test]
-fn calls_of_all_kinds_pass_through_the_proxy_to_a_server_over_tls() {
+fn calls_of_all_kinds_pass_through_the_proxy_over_tls_on_both_sides() {
     let authority = Authority::new();
     let identity = authority.identity("server");
     let server = Server::start("grpc_server.py", &[&identity.certificate, &identity.key]);
     let (url, ca) = (format!("https://localhost:{}", server.port), authority.file());
-    let proxy = Proxy::start(&["--limit", "100000/h", "--upstream", &url, "--upstream-ca", ca.to_str().unwrap()]);
-    assert_eq!(python::run("grpc_client.py", &[proxy.address.to_string()]), CHECKS);
+    let [ca, certificate, key] = [&ca, &identity.certificate, &identity.key].map(|file| file.to_str().unwrap());
+    let flags = ["--limit", "100000/h", "--upstream", &url, "--upstream-ca", ca];
+    let proxy = Proxy::start(&[&flags[..], &["--tls-cert", certificate, "--tls-key", key]].concat());
+    let target = format!("localhost:{}", proxy.address.port());
+    assert_eq!(python::run("grpc_client.py", &[target.as_str(), ca]), CHECKS);
     // One was cancelled by its client, and one by its deadline.
     assert_eq!((server.line().as_str(), server.line().as_str()), ("cancelled", "cancelled"));
 }

@@ -2,6 +2,7 @@
 
 mod administering;
 mod choosing;
+mod crossing;
 mod draining;
 mod elsewhere;
 mod entering;
