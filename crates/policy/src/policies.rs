@@ -40,6 +40,8 @@ pub(crate) struct Rule {
     pub(crate) overrides: Overrides,
     /// What it is asked under the penalty, if it is charged at all.
     pub(crate) penalty: Vec<Charge<'static>>,
+    /// What an offence takes under it.
+    pub(crate) offence: Option<Charge<'static>>,
     /// Are the costs of the claims what they are for every request?
     is_cost_constant: bool,
 }
@@ -236,7 +238,8 @@ impl Rule {
         let overrides = overrides.map_err(|error| PolicyError::Override { policy: policy.name.clone(), error })?;
         let is_cost_constant = !matches!(policy.cost, crate::CostRule::Header { .. });
         let (claims, penalty) = (policy.claims().collect(), policy.penalty_claims());
-        Ok(Self { claims, overrides, penalty, is_cost_constant })
+        let offence = policy.offence(&[]).map(|charges| charges.offence);
+        Ok(Self { claims, overrides, penalty, offence, is_cost_constant })
     }
 
     /// The most charges of one request.

@@ -97,7 +97,7 @@ impl Policies {
     pub fn claims(&self) -> impl Iterator<Item = (&Policy, &Charge<'static>)> {
         let rules = self.policies.iter().zip(&self.rules);
         rules.flat_map(|(policy, rule)| {
-            let all = rule.claims.iter().chain(rule.overrides.claims()).chain(&rule.penalty);
+            let all = rule.claims.iter().chain(rule.overrides.claims()).chain(&rule.penalty).chain(&rule.offence);
             all.map(move |it| (policy, it))
         })
     }
