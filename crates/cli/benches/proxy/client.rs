@@ -7,8 +7,12 @@
 use std::fs;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 /// Callers that are told apart by their `x-api-key`.
 pub(crate) const KEYS: u32 = 100_000;
@@ -24,9 +28,33 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Whose key is random has this number to start from, so that each run sends the same.
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// The name that callers ask for.
+pub(crate) const HOST: &str = "api.example";
+
 const HEAD: &[u8] = b"GET / HTTP/1.1\r\nHost: api.example\r\nX-Api-Key: key-00000000\r\n\r\n";
 /// Where the last digit of the key stands in it.
 const LAST_DIGIT: usize = HEAD.len() - 5;
+
+/// Where a server is, and how callers connect to it.
+#[derive(Clone)]
+pub(crate) struct Door {
+    pub(crate) address: SocketAddr,
+    /// Over TLS, if there is one.
+    pub(crate) tls: Option<Arc<ClientConfig>>,
+}
+
+/// How callers connect over TLS to a server with this certificate. Sessions are not resumed, so that each connection
+/// costs both servers the same.
+pub(crate) fn trusting(certificate: CertificateDer<'static>) -> io::Result<Arc<ClientConfig>> {
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate).map_err(io::Error::other)?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_protocol_versions(&[&rustls::version::TLS13]);
+    let mut config = config.map_err(io::Error::other)?.with_root_certificates(roots).with_no_client_auth();
+    config.resumption = rustls::client::Resumption::disabled();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
 
 /// What came of a load.
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,7 +120,7 @@ impl Callers {
 
 /// Keeps all connections busy until `is_over` says so, asked with the requests so far and the time since the start.
 pub(crate) fn closed_loop(
-    server: SocketAddr,
+    server: &Door,
     mut callers: Callers,
     is_over: impl Fn(u64, Duration) -> bool,
 ) -> io::Result<Tally> {
@@ -120,7 +148,7 @@ pub(crate) fn closed_loop(
 ///
 /// Each connection has its thread, which sleeps until its next request is planned. A client that spins instead would
 /// mislead the kernel: whom it wakes is put on its processor, where it would soon sleep itself if it were a usual one.
-pub(crate) fn open_loop(server: SocketAddr, per_second: f64, span: Duration) -> io::Result<Vec<Duration>> {
+pub(crate) fn open_loop(server: &Door, per_second: f64, span: Duration) -> io::Result<Vec<Duration>> {
     // Otherwise sleep may take 50 us more than it is told to; the threads inherit it. Without it all are told later.
     let _ = fs::write("/proc/self/timerslack_ns", "1");
     let plan =
@@ -144,7 +172,7 @@ struct Plan {
 
 impl Plan {
     /// Sends the requests of the `nth` connection; gives their latencies.
-    fn send_each(self, server: SocketAddr, nth: usize) -> io::Result<Vec<Duration>> {
+    fn send_each(self, server: &Door, nth: usize) -> io::Result<Vec<Duration>> {
         let mut connection = Connection::open(server)?;
         let mut callers = Callers::Random(SEED ^ nth as u64);
         let mut latencies = Vec::new();
@@ -162,20 +190,33 @@ impl Plan {
     }
 }
 
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
 /// A connection with at most one request under way.
 struct Connection {
-    socket: TcpStream,
+    stream: Stream,
     request: Vec<u8>,
     answer: Vec<u8>,
     read: usize,
 }
 
 impl Connection {
-    fn open(server: SocketAddr) -> io::Result<Self> {
-        let socket = TcpStream::connect(server)?;
+    fn open(server: &Door) -> io::Result<Self> {
+        let socket = TcpStream::connect(server.address)?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(PATIENCE))?;
-        Ok(Self { socket, request: HEAD.to_vec(), answer: vec![0; ANSWER_BYTES_MAX], read: 0 })
+        let stream = match &server.tls {
+            None => Stream::Plain(socket),
+            Some(tls) => {
+                let name = ServerName::try_from(HOST).map_err(io::Error::other)?;
+                let tls = ClientConnection::new(Arc::clone(tls), name).map_err(io::Error::other)?;
+                Stream::Tls(Box::new(StreamOwned::new(tls, socket)))
+            }
+        };
+        Ok(Self { stream, request: HEAD.to_vec(), answer: vec![0; ANSWER_BYTES_MAX], read: 0 })
     }
 
     fn send(&mut self, caller: u32) -> io::Result<()> {
@@ -185,13 +226,21 @@ impl Connection {
             (rest, at) = (rest / 10, at - 1);
         }
         // It is far smaller than a socket's buffer, so it goes out whole.
-        self.socket.write_all(&self.request)
+        match &mut self.stream {
+            Stream::Plain(socket) => socket.write_all(&self.request),
+            Stream::Tls(stream) => stream.write_all(&self.request).and_then(|()| stream.flush()),
+        }
     }
 
     /// Waits for the answer; gives its status.
     fn wait(&mut self) -> io::Result<u16> {
         loop {
-            match self.socket.read(&mut self.answer[self.read..])? {
+            let room = &mut self.answer[self.read..];
+            let read = match &mut self.stream {
+                Stream::Plain(socket) => socket.read(room),
+                Stream::Tls(stream) => stream.read(room),
+            };
+            match read? {
                 0 => return Err(ErrorKind::UnexpectedEof.into()),
                 read => self.read += read,
             }

@@ -1,19 +1,33 @@
 //! Who is measured: nginx, HAProxy where it is installed, and we, each with one worker before the same upstream.
 //!
 //! All of them are set to do the same: one limit by the header `x-api-key`, connections kept open on both sides, no
-//! access log.
+//! access log. Over TLS they show the same certificate, and speak HTTP/1.1 in it.
 
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+
+use crate::client;
 use crate::process::{Server, free_address};
 
 /// Debian puts servers where a user's path does not lead.
 pub(crate) const NGINX: &str = "/usr/sbin/nginx";
 pub(crate) const HAPROXY: &str = "/usr/sbin/haproxy";
+
+const CERTIFICATE: &str = "certificate.pem";
+const KEY: &str = "key.pem";
+
+/// How the callers connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wire {
+    Plain,
+    Tls,
+}
 
 /// How strict the limit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,14 +38,23 @@ pub(crate) enum Strictness {
     Strict,
 }
 
-/// Where configurations and sockets are put; it is removed at the end.
+/// Where configurations, a certificate and sockets are put; it is removed at the end.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     pub(crate) fn new() -> io::Result<Self> {
         let path = std::env::temp_dir().join(format!("tidegate-bench-{}", std::process::id()));
         fs::create_dir_all(&path)?;
-        Ok(Self(path))
+        let folder = Self(path);
+        let own = rcgen::generate_simple_self_signed([client::HOST.to_owned()]).map_err(io::Error::other)?;
+        folder.write(CERTIFICATE, &own.cert.pem())?;
+        folder.write(KEY, &own.signing_key.serialize_pem())?;
+        Ok(folder)
+    }
+
+    /// The certificate that callers trust.
+    pub(crate) fn certificate(&self) -> io::Result<CertificateDer<'static>> {
+        CertificateDer::from_pem_file(self.0.join(CERTIFICATE)).map_err(io::Error::other)
     }
 
     fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
@@ -51,11 +74,16 @@ impl Drop for Folder {
 /// What stands behind all of them.
 pub(crate) fn upstream(folder: &Folder) -> io::Result<Server> {
     let address = free_address()?;
-    nginx(folder, address, "", r#"default_type text/plain; return 200 "hello\n";"#)
+    nginx(folder, address, Wire::Plain, "", r#"default_type text/plain; return 200 "hello\n";"#)
 }
 
 /// nginx with `limit_req`, as its documentation sets up a proxy with connections that are kept.
-pub(crate) fn nginx_limiting(folder: &Folder, upstream: SocketAddr, strictness: Strictness) -> io::Result<Server> {
+pub(crate) fn nginx_limiting(
+    folder: &Folder,
+    upstream: SocketAddr,
+    wire: Wire,
+    strictness: Strictness,
+) -> io::Result<Server> {
     let (rate, burst) = match strictness {
         Strictness::Generous => ("1000r/s", "burst=1000 nodelay"),
         Strictness::Strict => ("1r/m", ""),
@@ -71,13 +99,19 @@ pub(crate) fn nginx_limiting(folder: &Folder, upstream: SocketAddr, strictness: 
            proxy_http_version 1.1;
            proxy_set_header Connection "";"#
     );
-    nginx(folder, free_address()?, &http, &location)
+    nginx(folder, free_address()?, wire, &http, &location)
 }
 
 /// nginx in one process, which is its worker.
-fn nginx(folder: &Folder, address: SocketAddr, http: &str, location: &str) -> io::Result<Server> {
+fn nginx(folder: &Folder, address: SocketAddr, wire: Wire, http: &str, location: &str) -> io::Result<Server> {
     let name = format!("nginx-{}", address.port());
     let path = folder.0.display();
+    let tls = match wire {
+        Wire::Plain => String::new(),
+        Wire::Tls => {
+            format!("ssl; ssl_protocols TLSv1.3; ssl_certificate {path}/{CERTIFICATE}; ssl_certificate_key {path}/{KEY}")
+        }
+    };
     let configuration = folder.write(
         &format!("{name}.conf"),
         &format!(
@@ -95,7 +129,7 @@ fn nginx(folder: &Folder, address: SocketAddr, http: &str, location: &str) -> io
                  scgi_temp_path {path}/{name}-scgi;
                  keepalive_requests 1000000000;
                  {http}
-                 server {{ listen {address}; location / {{ {location} }} }}
+                 server {{ listen {address} {tls}; location / {{ {location} }} }}
              }}"
         ),
     )?;
@@ -139,18 +173,60 @@ pub(crate) fn haproxy_limiting(folder: &Folder, upstream: SocketAddr, strictness
 }
 
 /// The proxy that is measured for.
-pub(crate) fn tidegate(folder: &Folder, upstream: SocketAddr, strictness: Strictness) -> io::Result<Server> {
-    tidegate_with(&folder.0, upstream, if strictness == Strictness::Strict { "1/min" } else { "1000/s" })
+pub(crate) fn tidegate(
+    folder: &Folder,
+    upstream: SocketAddr,
+    wire: Wire,
+    strictness: Strictness,
+) -> io::Result<Server> {
+    let limit = if strictness == Strictness::Strict { "1/min" } else { "1000/s" };
+    tidegate_with(folder, upstream, wire, &["--key", "header:x-api-key", "--limit", limit])
 }
 
 /// The same without a limit.
 pub(crate) fn tidegate_unlimited(folder: &Folder, upstream: SocketAddr) -> io::Result<Server> {
-    tidegate_with(&folder.0, upstream, "unlimited")
+    tidegate_with(folder, upstream, Wire::Plain, &["--key", "header:x-api-key", "--limit", "unlimited"])
 }
 
-fn tidegate_with(folder: &Path, upstream: SocketAddr, limit: &str) -> io::Result<Server> {
+/// The same with policies from a file: three that apply to each request, and two that are looked at.
+pub(crate) fn tidegate_by_file(folder: &Folder, upstream: SocketAddr) -> io::Result<Server> {
+    let file = folder.write(
+        "policies.toml",
+        r#"[[policies]]
+           name = "everybody"
+           key = "global"
+           limits = "1000000/s"
+
+           [[policies]]
+           name = "by-client"
+           limits = "1000000/s"
+
+           [[policies]]
+           name = "by-key"
+           key = "header:x-api-key"
+           limits = "1000/s"
+
+           [[policies]]
+           name = "log-in"
+           match = { method = "POST", path = "/login" }
+           limits = "10/min"
+
+           [[policies]]
+           name = "dear"
+           match = { path = "/search/*" }
+           cost = 10
+           limits = "100/min"
+        "#,
+    )?;
+    tidegate_with(folder, upstream, Wire::Plain, &["--config", &file.display().to_string()])
+}
+
+fn tidegate_with(folder: &Folder, upstream: SocketAddr, wire: Wire, limits: &[&str]) -> io::Result<Server> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-    command.current_dir(folder).args(["proxy", "--workers", "1", "--listen", "127.0.0.1:0", "--admin", "off"]);
-    command.args(["--key", "header:x-api-key", "--limit", limit]).arg("--upstream").arg(format!("http://{upstream}"));
+    command.current_dir(&folder.0).args(["proxy", "--workers", "1", "--listen", "127.0.0.1:0", "--admin", "off"]);
+    command.args(limits).arg("--upstream").arg(format!("http://{upstream}"));
+    if wire == Wire::Tls {
+        command.args(["--tls-cert", CERTIFICATE, "--tls-key", KEY]);
+    }
     Server::start_announced(command)
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! benches/install                 # nginx, and HAProxy for orientation
-//! cargo bench -p tidegate-cli     # less than three minutes
+//! cargo bench -p tidegate-cli --bench proxy     # less than five minutes
 //! ```
 //!
 //! Contestants take turns in rounds, and the order is turned with each round, so that a machine which gets slower for
@@ -15,10 +15,16 @@ mod process;
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use client::{CONNECTIONS, Callers, KEYS, Tally, closed_loop, open_loop};
-use contestants::{Folder, HAPROXY, NGINX, Strictness, haproxy_limiting, nginx_limiting, tidegate, tidegate_unlimited};
+use rustls::ClientConfig;
+
+use client::{CONNECTIONS, Callers, Door, KEYS, Tally, closed_loop, open_loop};
+use contestants::{
+    Folder, HAPROXY, NGINX, Strictness, Wire, haproxy_limiting, nginx_limiting, tidegate, tidegate_by_file,
+    tidegate_unlimited,
+};
 use process::{Server, version};
 
 /// Rounds in which everything is allowed, and in which nearly everything is denied.
@@ -32,6 +38,8 @@ const SHARE_MIN: f64 = 0.9;
 
 /// The targets.
 const PROCESSOR_TIME_MAX: f64 = 1.1;
+const BY_FILE_MAX: f64 = 1.15;
+const OVER_TLS_MAX: f64 = 1.15;
 const DENYING_RATE_MIN: f64 = 0.95;
 const LIMITING_MAX: f64 = 1.03;
 const P99_MAX: f64 = 1.0;
@@ -52,6 +60,7 @@ fn main() -> io::Result<()> {
     let field = Field { folder: &folder, upstream: &upstream, haproxy: haproxy_version.is_some() };
     let (half_load, mut verdicts) = allowing(&field)?;
     verdicts.extend(denying(&field)?);
+    verdicts.push(over_tls(&field)?);
     verdicts.push(at_half_load(&field, half_load)?);
     println!("\n{:<52} {:>6}   target", "", "ratio");
     verdicts.iter().for_each(Verdict::print);
@@ -70,8 +79,8 @@ impl Field<'_> {
     fn contestants(&self, strictness: Strictness) -> io::Result<Vec<Contestant>> {
         let (folder, upstream) = (self.folder, self.upstream.address);
         let mut all = vec![
-            Contestant::new("nginx limit_req", nginx_limiting(folder, upstream, strictness)?),
-            Contestant::new("tidegate", tidegate(folder, upstream, strictness)?),
+            Contestant::new("nginx limit_req", nginx_limiting(folder, upstream, Wire::Plain, strictness)?),
+            Contestant::new("tidegate", tidegate(folder, upstream, Wire::Plain, strictness)?),
         ];
         if self.haproxy {
             all.push(Contestant::new("HAProxy stick table", haproxy_limiting(folder, upstream, strictness)?));
@@ -86,6 +95,7 @@ const OURS_PLACE: usize = 1;
 struct Contestant {
     name: &'static str,
     server: Server,
+    door: Door,
     rounds: Vec<Round>,
 }
 
@@ -98,12 +108,19 @@ struct Round {
 
 impl Contestant {
     fn new(name: &'static str, server: Server) -> Self {
-        Self { name, server, rounds: Vec::new() }
+        let door = Door { address: server.address, tls: None };
+        Self { name, server, door, rounds: Vec::new() }
+    }
+
+    /// The same, where callers connect over TLS.
+    fn over(self, tls: &Arc<ClientConfig>) -> Self {
+        let door = Door { tls: Some(Arc::clone(tls)), ..self.door };
+        Self { door, ..self }
     }
 
     fn run(&mut self, span: Duration) -> io::Result<()> {
         let before = self.server.processor_time()?;
-        let tally = closed_loop(self.server.address, Callers::random(), |_, elapsed| elapsed >= span)?;
+        let tally = closed_loop(&self.door, Callers::random(), |_, elapsed| elapsed >= span)?;
         let taken = self.server.processor_time()? - before;
         let processor_us = taken.as_secs_f64() * 1e6 / tally.requests() as f64;
         self.rounds.push(Round { tally, processor_us });
@@ -112,7 +129,7 @@ impl Contestant {
 
     /// Lets each key come by once.
     fn meet_all_keys(&self) -> io::Result<()> {
-        closed_loop(self.server.address, Callers::InTurn(0), |requests, _| requests >= u64::from(KEYS)).map(drop)
+        closed_loop(&self.door, Callers::InTurn(0), |requests, _| requests >= u64::from(KEYS)).map(drop)
     }
 
     fn median(&self, number: impl Fn(&Round) -> f64) -> f64 {
@@ -157,11 +174,15 @@ fn allowing(field: &Field<'_>) -> io::Result<(f64, Vec<Verdict>)> {
     let mut all = field.contestants(Strictness::Generous)?;
     let unlimited = tidegate_unlimited(field.folder, field.upstream.address)?;
     all.insert(OURS_PLACE + 1, Contestant::new("tidegate without a limit", unlimited));
+    let by_file = tidegate_by_file(field.folder, field.upstream.address)?;
+    all.insert(OURS_PLACE + 2, Contestant::new("tidegate by a file, five policies", by_file));
     compete("everything allowed", &mut all, |denied| denied <= 1.0 - SHARE_MIN)?;
-    let (nginx, ours, unlimited) = (&all[NGINX_PLACE], &all[OURS_PLACE], &all[OURS_PLACE + 1]);
+    let (nginx, ours, unlimited, by_file) =
+        (&all[NGINX_PLACE], &all[OURS_PLACE], &all[OURS_PLACE + 1], &all[OURS_PLACE + 2]);
     let processor = |round: &Round| round.processor_us;
     let verdicts = vec![
         Verdict::at_most("processor time per request, of nginx", PROCESSOR_TIME_MAX, ours.ratio(nginx, processor)),
+        Verdict::at_most("the same by a file, of nginx", BY_FILE_MAX, by_file.ratio(nginx, processor)),
         Verdict::at_most("limiting, of the same without a limit", LIMITING_MAX, ours.ratio(unlimited, processor)),
     ];
     Ok((nginx.median(|round| round.tally.per_second()) / 2.0, verdicts))
@@ -175,6 +196,18 @@ fn denying(field: &Field<'_>) -> io::Result<Vec<Verdict>> {
     Ok(vec![Verdict::at_least("requests per second denying, of nginx", DENYING_RATE_MIN, ratio)])
 }
 
+/// Everything is allowed, and callers connect over TLS.
+fn over_tls(field: &Field<'_>) -> io::Result<Verdict> {
+    let (folder, upstream) = (field.folder, field.upstream.address);
+    let tls = client::trusting(folder.certificate()?)?;
+    let nginx = nginx_limiting(folder, upstream, Wire::Tls, Strictness::Generous)?;
+    let ours = tidegate(folder, upstream, Wire::Tls, Strictness::Generous)?;
+    let mut all = [Contestant::new("nginx limit_req", nginx).over(&tls), Contestant::new("tidegate", ours).over(&tls)];
+    compete("everything allowed, over TLS", &mut all, |denied| denied <= 1.0 - SHARE_MIN)?;
+    let ratio = all[OURS_PLACE].ratio(&all[NGINX_PLACE], |round| round.processor_us);
+    Ok(Verdict::at_most("processor time over TLS, of nginx", OVER_TLS_MAX, ratio))
+}
+
 /// Latencies at a fixed rate that all of them can keep up with.
 fn at_half_load(field: &Field<'_>, per_second: f64) -> io::Result<Verdict> {
     let all = field.contestants(Strictness::Generous)?;
@@ -182,7 +215,7 @@ fn at_half_load(field: &Field<'_>, per_second: f64) -> io::Result<Verdict> {
     for round in 0..OPEN_ROUNDS {
         for turn in 0..all.len() {
             let place = (round + turn) % all.len();
-            let latencies = open_loop(all[place].server.address, per_second, OPEN_ROUND)?;
+            let latencies = open_loop(&all[place].door, per_second, OPEN_ROUND)?;
             let percentile = |percent: usize| latencies[latencies.len() * percent / 100].as_secs_f64() * 1e6;
             p50s[place].push(percentile(50));
             p99s[place].push(percentile(99));

@@ -37,7 +37,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Starts a program that chooses its port itself, and says `http://ADDRESS` in the first line on standard error.
+    /// Starts a program that chooses its port itself, and says `http://ADDRESS`, or `https://ADDRESS`, in the first line on standard error.
     pub(crate) fn start_announced(mut command: Command) -> io::Result<Self> {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let mut said = String::new();
@@ -45,7 +45,7 @@ impl Server {
         lines.read_line(&mut said)?;
         // What it says later is read, so that it never waits for a reader.
         thread::spawn(move || io::copy(&mut lines, &mut io::sink()));
-        let address = said.split("http://").nth(1).and_then(|address| address.trim().parse().ok());
+        let address = said.split("://").nth(1).and_then(|address| address.trim().parse().ok());
         let server = Self { child, address: address.unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into()) };
         match address {
             Some(_) => Ok(server),
