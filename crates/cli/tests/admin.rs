@@ -119,6 +119,35 @@ fn in_a_shared_store_what_is_done_holds_for_every_process() {
 }
 
 #[test]
+fn br_071_a_look_shows_a_penalty_which_it_does_not_touch_and_a_reset_ends_it() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("tidegate.toml");
+    let policy = "[[policies]]\nname = \"log-in\"\nkey = \"header:x-user\"\nlimits = \"2/h\"\n\
+                  penalty = { after = \"1/h\", hold = \"1d\" }\n";
+    fs::write(&file, policy).unwrap();
+    let redis = Redis::start(&[]);
+    for store in [&[][..], &["--store", &redis.url(), "--store-deadline", "2s"]] {
+        let flags = [&["--config", file.to_str().unwrap()], store].concat();
+        let proxy = Proxy::start(&flags);
+        let ask = || get_with(proxy.address, "/joke", &[("x-user", "ann")]);
+        let look = || curl(&proxy, "GET", "/v1/keys?policy=log-in&key=ann", "")["penalty"].clone();
+        assert_eq!((&look()["held"], &look()["offences_left"]), (&false.into(), &1.into()));
+        assert_eq!([ask().status, ask().status, ask().status], [200, 200, 429]);
+        for _ in 0..3 {
+            let wait = look()["held_after_s"].as_f64().unwrap();
+            let retry_after: f64 = ask().field("retry-after").unwrap().parse().unwrap();
+            assert!(wait > 86_000.0 && wait <= retry_after, "{wait} of {retry_after}");
+            assert!(retry_after <= 86_400.0, "asking in vain makes it no longer: {retry_after}");
+        }
+        assert_eq!((&look()["held"], &look()["offences_left"]), (&true.into(), &0.into()));
+        let after = curl(&proxy, "DELETE", "/v1/keys?policy=log-in&key=ann", "");
+        assert_eq!((&after["penalty"]["held"], &after["penalty"]["offences_left"]), (&false.into(), &1.into()));
+        assert_eq!([ask().status, ask().status, ask().status], [200, 200, 429]);
+        curl(&proxy, "DELETE", "/v1/keys?policy=log-in&key=ann", "");
+    }
+}
+
+#[test]
 fn beyond_the_loopback_it_needs_a_token_and_says_if_others_can_read_it() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("token");

@@ -61,6 +61,12 @@ impl Policy {
         Some(OffenceCharges { offence, hold })
     }
 
+    /// The buckets that a penalty is kept in, for whoever makes a key start afresh. Empty if there is no penalty.
+    pub fn penalty_ids(&self) -> impl Iterator<Item = LimitId> {
+        let parts = self.penalty.map(|_| ["hold", "suspects", "offences"].map(|part| self.penalty_id(part)));
+        parts.into_iter().flatten()
+    }
+
     /// Does its penalty deny? Not if all of its limits are in shadow.
     #[must_use]
     pub fn holds_back(&self) -> bool {

@@ -109,7 +109,9 @@ fn nginx(folder: &Folder, address: SocketAddr, wire: Wire, http: &str, location:
     let tls = match wire {
         Wire::Plain => String::new(),
         Wire::Tls => {
-            format!("ssl; ssl_protocols TLSv1.3; ssl_certificate {path}/{CERTIFICATE}; ssl_certificate_key {path}/{KEY}")
+            format!(
+                "ssl; ssl_protocols TLSv1.3; ssl_certificate {path}/{CERTIFICATE}; ssl_certificate_key {path}/{KEY}"
+            )
         }
     };
     let configuration = folder.write(

@@ -8,7 +8,7 @@ use arc_swap::ArcSwapOption;
 use http::StatusCode;
 use serde_json::{Value, json};
 use tidegate::policy::file::{instant, read_override};
-use tidegate::policy::{Override, SingleKey, SingleKeyError};
+use tidegate::policy::{OffenceCharges, Override, SingleKey, SingleKeyError};
 use tidegate::{
     Charge, Cost, Decision, DeniedKey, FailureMode, Handling, LimitId, Mode, Quota, Sharing, Source, Store,
 };
@@ -103,6 +103,8 @@ struct Asked {
     is_exempt: bool,
     is_override: bool,
     buckets: Vec<Bucket>,
+    /// Were all of its limits asked about, and not one by its name?
+    is_whole: bool,
 }
 
 impl<S: Store + 'static> Operate for Operator<S> {
@@ -175,7 +177,8 @@ impl<S: Store + 'static> Operator<S> {
                 }
             }
             let (is_exempt, is_override) = (key.is_exempt(), key.is_override());
-            Ok(Asked { policy: key.policy().clone(), bytes: key.bytes().to_vec(), is_exempt, is_override, buckets })
+            let (policy, bytes, is_whole) = (key.policy().clone(), key.bytes().to_vec(), query.limit.is_none());
+            Ok(Asked { policy, bytes, is_exempt, is_override, buckets, is_whole })
         })
     }
 
@@ -197,7 +200,18 @@ impl<S: Store + 'static> Operator<S> {
             "exempt": asked.is_exempt,
             "override": asked.is_override,
             "limits": limits,
+            "penalty": self.penalty(asked).await?,
         }))
+    }
+
+    /// Whether the key is held back, and how near it is to it; nothing if its policy has no penalty.
+    async fn penalty(&self, asked: &Asked) -> Done {
+        let Some(OffenceCharges { offence, hold }) = asked.policy.offence(&asked.bytes) else {
+            return Ok(Value::Null);
+        };
+        let (hold, _) = self.look_at(hold.limit, &hold.quota, &hold.handling, &asked.bytes).await?;
+        let (offences, _) = self.look_at(offence.limit, &offence.quota, &offence.handling, &asked.bytes).await?;
+        Ok(render::penalty(&hold, &offences))
     }
 
     /// A look at a bucket where it lives: a cost of nothing, and nothing taken ahead for it.
@@ -218,6 +232,9 @@ impl<S: Store + 'static> Operator<S> {
     async fn reset(&self, asked: &Asked) -> Done {
         for Bucket { limit, .. } in &asked.buckets {
             self.store.reset(limit.id, &asked.bytes).await.map_err(Refusal::of_store)?;
+        }
+        for penalty in asked.policy.penalty_ids().filter(|_| asked.is_whole) {
+            self.store.reset(penalty, &asked.bytes).await.map_err(Refusal::of_store)?;
         }
         self.look(asked).await
     }

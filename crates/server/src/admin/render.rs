@@ -97,6 +97,16 @@ pub(super) fn bucket(named: &NamedLimit, look: Option<(&Decision, Source)>) -> V
     })
 }
 
+/// How it stands with a key's penalty, by looks at its hold and at the offences counted against it.
+pub(super) fn penalty(hold: &Decision, offences: &Decision) -> Value {
+    let wait = if hold.remaining() == 0 { hold.next_token_after() } else { Duration::ZERO };
+    json!({
+        "held": !wait.is_zero(),
+        "held_after_s": seconds(wait),
+        "offences_left": offences.remaining(),
+    })
+}
+
 fn seconds(span: Duration) -> f64 {
     span.as_secs_f64()
 }
