@@ -136,7 +136,9 @@ fn origin(text: &str) -> Result<String, CorsError> {
     };
     let rest = rest.strip_suffix(usual).unwrap_or(rest);
     let authority: Authority = rest.parse().map_err(|_| error())?;
-    let is_plain = !authority.host().is_empty() && !rest.contains('@') && authority.as_str() == rest;
+    let has_port_or_none = authority.port_u16().is_some() || !rest[authority.host().len()..].contains(':');
+    let is_plain =
+        !authority.host().is_empty() && !rest.contains('@') && authority.as_str() == rest && has_port_or_none;
     if is_plain { Ok(format!("{scheme}://{rest}")) } else { Err(error()) }
 }
 
