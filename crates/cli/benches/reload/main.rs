@@ -140,7 +140,8 @@ impl Proxy {
         let mut lines = lines.lines();
         while addresses.len() < 2 {
             let line = lines.next().ok_or(io::ErrorKind::UnexpectedEof)??;
-            let address = line.split("http://").nth(1).and_then(|rest| rest.split(['/', ' ']).next()?.parse().ok());
+            let address =
+                line.split("http://").nth(1).and_then(|rest| rest.split(['/', ' ']).next()?.parse::<SocketAddr>().ok());
             addresses.extend(address);
         }
         // What it says later is read, so that it never waits for a reader.
