@@ -32,8 +32,13 @@ const MAY_USE: &[Row] = &[
         Others::Not(&["clap", "quanta", "tidegate-memory"]),
     ),
     Row(
+        "tidegate-lab",
+        &["tidegate", "tidegate-core", "tidegate-memory", "tidegate-policy"],
+        Others::Not(&["clap", "http", "hyper", "quanta", "tokio"]),
+    ),
+    Row(
         "tidegate-cli",
-        &["tidegate-server", "tidegate-http", "tidegate", "tidegate-policy"],
+        &["tidegate-lab", "tidegate-server", "tidegate-http", "tidegate", "tidegate-policy"],
         Others::Not(&["hyper", "quanta"]),
     ),
 ];
@@ -238,6 +243,8 @@ fn a_broken_wall_is_seen() {
         ("tidegate-http", "tidegate-server"),
         ("tidegate-server", "quanta"),
         ("tidegate-server", "tidegate-memory"),
+        ("tidegate-lab", "tokio"),
+        ("tidegate-lab", "tidegate-server"),
         ("tidegate-cli", "hyper"),
     ] {
         assert!(!may(name, used), "{name} must know nothing of {used}");

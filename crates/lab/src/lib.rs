@@ -1,0 +1,10 @@
+//! The lab: see what a limit would do, before it is enforced.
+//!
+//! Everything here runs the same engine as the proxy, the decisions of `tidegate-core` under the policies of
+//! `tidegate-policy`, on virtual time: it reads no clock and knows no socket.
+//!
+//! Read the modules in this order: `log` (access logs, in any common format).
+
+#![forbid(unsafe_code)]
+
+pub mod log;
