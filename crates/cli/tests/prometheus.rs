@@ -15,9 +15,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use self::support::PATIENCE;
+use self::support::free_address;
 use self::support::http::{Connection, get};
 use self::support::program::Proxy;
-use self::support::redis::{Redis, free_address};
+use self::support::redis::Redis;
 use self::support::upstream::{Upstream, head};
 
 const MISSING: &str = "install the Debian package `prometheus`; ./test does";

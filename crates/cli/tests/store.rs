@@ -5,9 +5,10 @@ mod support;
 use std::time::{Duration, Instant};
 
 use support::PATIENCE;
+use support::free_address;
 use support::http::{Reply, get};
 use support::program::{Proxy, Run, command, run, serving};
-use support::redis::{Redis, free_address};
+use support::redis::Redis;
 
 const PROBLEMS: &str = "https://iana.org/assignments/http-problem-types#";
 

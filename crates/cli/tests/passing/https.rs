@@ -1,16 +1,16 @@
 //! An nginx that is reached over TLS.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::authority::Authority;
-use crate::support::PATIENCE;
 use crate::support::http::get;
 use crate::support::program::Proxy;
+use crate::support::{PATIENCE, free_address};
 
 /// A port that was free may be taken before nginx has it.
 const TRIES_MAX: usize = 5;
@@ -28,7 +28,7 @@ impl Nginx {
     }
 
     fn try_start(folder: &Path, http2: &str) -> Option<Self> {
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = free_address();
         fs::write(folder.join("nginx.conf"), configuration(address, http2)).unwrap();
         let debian = Path::new("/usr/sbin/nginx");
         let mut command = if debian.exists() { Command::new(debian) } else { Command::new("nginx") };

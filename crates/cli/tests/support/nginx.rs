@@ -1,7 +1,7 @@
 //! A real nginx, started on a port that was free, and ended with the test.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::PATIENCE;
+use super::{PATIENCE, free_address};
 
 /// A port that was free may be taken before nginx has it.
 const TRIES_MAX: usize = 5;
@@ -33,7 +33,7 @@ impl Nginx {
     }
 
     fn try_start(locations: &str) -> Option<Self> {
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = free_address();
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("nginx.conf"), configuration(address, locations)).unwrap();
         let child = command(folder.path()).spawn().unwrap_or_else(|error| {

@@ -1,14 +1,14 @@
 //! A real Redis server on a free port, in a folder of its own, ended with the test.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::PATIENCE;
+use super::{PATIENCE, free_address};
 
 /// Where Debian puts it.
 const PROGRAM: &str = "/usr/bin/redis-server";
@@ -17,11 +17,6 @@ pub(crate) struct Redis {
     child: Child,
     pub(crate) address: SocketAddr,
     _folder: TempDir,
-}
-
-/// An address at which nobody listens yet.
-pub(crate) fn free_address() -> SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
 }
 
 impl Redis {

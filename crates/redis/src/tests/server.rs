@@ -1,6 +1,5 @@
 //! Real servers.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -8,6 +7,11 @@ use std::time::Duration;
 
 use redis::ConnectionLike as _;
 use tempfile::TempDir;
+
+pub(super) use self::free_port::free_port;
+
+#[path = "free_port.rs"]
+mod free_port;
 
 /// The programs that the tests are run against; `./test` installs all of them.
 #[derive(Clone, Copy, Debug)]
@@ -117,11 +121,6 @@ impl Server {
         }
         panic!("{:?} did not start", self.kind);
     }
-}
-
-/// A port that nobody listens on now.
-pub(super) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Asks again and again, until it is so.

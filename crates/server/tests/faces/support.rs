@@ -201,9 +201,13 @@ pub(crate) fn one_each(listeners: Vec<std::net::TcpListener>) -> Vec<Vec<Listene
     listeners.into_iter().map(|one| vec![one.into()]).collect()
 }
 
-/// An address at which nobody listens.
+/// An address at which nobody listens, and nobody else can: its socket is kept, and is never told to listen.
 pub(crate) async fn nobody() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind((std::net::Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let address = socket.local_addr().unwrap();
+    std::mem::forget(socket);
+    address
 }
 
 /// A client that writes and reads bytes.

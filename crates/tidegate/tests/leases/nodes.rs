@@ -1,12 +1,16 @@
 //! Real processes, a real server, and the law.
 
 use std::io::Read as _;
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tidegate::{Limit, Quota};
+
+use self::free_port::free_port;
+
+#[path = "../../../redis/src/tests/free_port.rs"]
+mod free_port;
 
 /// A node, ended when dropped.
 pub(crate) struct Node {
@@ -110,7 +114,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let child = Command::new("redis-server")
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
             .stdout(Stdio::null())
