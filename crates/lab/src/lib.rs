@@ -3,8 +3,15 @@
 //! Everything here runs the same engine as the proxy, the decisions of `tidegate-core` under the policies of
 //! `tidegate-policy`, on virtual time: it reads no clock and knows no socket.
 //!
-//! Read the modules in this order: `log` (access logs, in any common format).
+//! Read the modules in this order: `simulate` (traffic of a pattern against algorithms side by side), `worst` (the most
+//! that passed in any window), `log` (access logs, in any common format).
 
 #![forbid(unsafe_code)]
 
 pub mod log;
+pub mod plot;
+pub mod simulate;
+mod words;
+mod worst;
+
+pub use worst::{Most, Worst};
