@@ -21,6 +21,7 @@ mod say;
 mod screen;
 mod settings;
 mod signals;
+mod simulate;
 mod state_file;
 mod store;
 mod trust_files;
@@ -52,6 +53,7 @@ enum Command {
     Proxy(Box<proxy::Proxy>),
     Explain(explain::Explain),
     Check(Box<check::Check>),
+    Simulate(Box<simulate::Simulate>),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -79,6 +81,7 @@ impl Command {
             Self::Proxy(proxy) => proxy.run(),
             Self::Explain(explain) => explain.run(),
             Self::Check(check) => check.run(),
+            Self::Simulate(simulate) => simulate.run(),
             Self::Completions { shell } => completions(shell),
             Self::Man => manual(),
         }
