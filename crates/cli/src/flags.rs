@@ -31,6 +31,24 @@ impl fmt::Display for Wrong {
 
 impl Error for Wrong {}
 
+/// What `--fail-if` says holds. The program ends with exit code 3.
+#[derive(Debug)]
+pub(crate) struct Fails(String);
+
+impl Fails {
+    pub(crate) fn new(condition: &str) -> Self {
+        Self(condition.to_owned())
+    }
+}
+
+impl fmt::Display for Fails {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "--fail-if '{}' holds", self.0)
+    }
+}
+
+impl Error for Fails {}
+
 /// Reads a limit.
 pub(crate) fn limit(text: &str) -> Result<Limit, LimitError> {
     text.parse()

@@ -1,8 +1,8 @@
 //! The `tidegate` program.
 //!
 //! It reads flags, puts the library's parts together, and says what happens: answers on standard output, everything
-//! else on standard error. Exit codes: 0 done, 1 it failed while running, 2 it was called wrongly, 130 it was told to
-//! stop twice.
+//! else on standard error. Exit codes: 0 done, 1 it failed while running, 2 it was called wrongly, 3 what
+//! `--fail-if` says holds, 130 it was told to stop twice.
 
 #![forbid(unsafe_code)]
 
@@ -13,9 +13,11 @@ mod config_file;
 mod explain;
 mod file_watch;
 mod flags;
+mod log_flags;
 mod policy_flags;
 mod proxy;
 mod reload;
+mod replay;
 mod sample;
 mod say;
 mod screen;
@@ -25,6 +27,7 @@ mod simulate;
 mod state_file;
 mod store;
 mod trust_files;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -45,7 +48,7 @@ struct Program {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 failed while running, 2 called wrongly, 130 told to stop twice.
+Exit codes: 0 done, 1 failed while running, 2 called wrongly, 3 a --fail-if holds, 130 told to stop twice.
 Try it: `tidegate proxy --limit 3/min`, then `curl -i http://127.0.0.1:8080/` four times.";
 
 #[derive(Subcommand)]
@@ -54,6 +57,8 @@ enum Command {
     Explain(explain::Explain),
     Check(Box<check::Check>),
     Simulate(Box<simulate::Simulate>),
+    Replay(Box<replay::Replay>),
+    Tune(Box<tune::Tune>),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -70,8 +75,19 @@ fn main() -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             say::error(&format_args!("{error:#}"));
-            if error.is::<flags::Wrong>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+            code(&error)
         }
+    }
+}
+
+/// The exit code of an error.
+fn code(error: &anyhow::Error) -> ExitCode {
+    if error.is::<flags::Wrong>() {
+        ExitCode::from(2)
+    } else if error.is::<flags::Fails>() {
+        ExitCode::from(3)
+    } else {
+        ExitCode::FAILURE
     }
 }
 
@@ -82,6 +98,8 @@ impl Command {
             Self::Explain(explain) => explain.run(),
             Self::Check(check) => check.run(),
             Self::Simulate(simulate) => simulate.run(),
+            Self::Replay(replay) => replay.run(),
+            Self::Tune(tune) => tune.run(),
             Self::Completions { shell } => completions(shell),
             Self::Man => manual(),
         }

@@ -100,6 +100,14 @@ impl PolicyFlags {
     /// # Errors
     /// They do not fit together.
     pub(crate) fn policies(&self, handling: Handling) -> Result<Policies, Wrong> {
+        self.policies_of(&self.limits, handling)
+    }
+
+    /// What the flags would say if these were their limits.
+    ///
+    /// # Errors
+    /// They do not fit together.
+    pub(crate) fn policies_of(&self, limits: &[Limit], handling: Handling) -> Result<Policies, Wrong> {
         let mode = if self.shadow { Mode::Shadow } else { Mode::Enforce };
         let client = ClientAddress {
             trust: self.trust.iter().cloned().collect(),
@@ -111,7 +119,7 @@ impl PolicyFlags {
             flags::enforced_by(*limit, algorithm)
                 .map_err(|error| Wrong::new(format!("--limit '{limit}' --algorithm {algorithm}: {error}")))
         };
-        let limits = self.limits.iter().map(enforced).collect::<Result<Vec<_>, _>>()?;
+        let limits = limits.iter().map(enforced).collect::<Result<Vec<_>, _>>()?;
         let handling = handling.with_at_bound(self.at_bound.unwrap_or_default());
         let key = self.key.clone().unwrap_or_default();
         let policy = Policy::new(POLICY, key).with_limits(limits, mode).with_handling(handling);

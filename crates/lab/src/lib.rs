@@ -4,14 +4,19 @@
 //! `tidegate-policy`, on virtual time: it reads no clock and knows no socket.
 //!
 //! Read the modules in this order: `simulate` (traffic of a pattern against algorithms side by side), `worst` (the most
-//! that passed in any window), `log` (access logs, in any common format).
+//! that passed in any window), `log` (access logs, in any common format), `replay` (what a configuration would have done
+//! to their requests), `tune` (which limit would leave them alone).
 
 #![forbid(unsafe_code)]
 
+mod expression;
 pub mod log;
 pub mod plot;
+pub mod replay;
 pub mod simulate;
+pub mod tune;
 mod words;
 mod worst;
 
+pub use expression::ConditionError;
 pub use worst::{Most, Worst};

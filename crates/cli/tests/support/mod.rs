@@ -5,6 +5,7 @@
 #[path = "../../../redis/src/tests/free_port.rs"]
 mod free_port;
 pub(crate) mod http;
+pub(crate) mod logs;
 pub(crate) mod nginx;
 pub(crate) mod program;
 pub(crate) mod redis;

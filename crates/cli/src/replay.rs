@@ -1,0 +1,89 @@
+//! `tidegate replay`: what a configuration would have done to the requests of a log.
+
+use std::path::Path;
+
+use clap::Args;
+use tidegate::policy::Policies;
+use tidegate::{Handling, Limit};
+use tidegate_lab::ConditionError;
+use tidegate_lab::replay::{self, FailIf};
+
+use crate::config_file::ConfigFile;
+use crate::flags::{Fails, Wrong};
+use crate::log_flags::{LogFlags, Meter, whole};
+use crate::policy_flags::PolicyFlags;
+use crate::say;
+
+/// See what limits would have done to the requests of an access log.
+///
+/// The decisions are those of the proxy, on the log's own time. What cannot be read is counted and shown, never dropped.
+#[derive(Args)]
+pub(crate) struct Replay {
+    #[command(flatten)]
+    logs: LogFlags,
+
+    #[command(flatten)]
+    policies: PolicyFlags,
+
+    /// Say what changes under another configuration: a file, or a limit in place of those given.
+    #[arg(long, value_name = "FILE|LIMIT")]
+    compare: Option<String>,
+
+    /// How many clients and paths are named.
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    top: usize,
+
+    /// End with exit code 3 if this holds, such as 'denied > 0.1%' or 'unparsed > 0 or denied_clients > 3'.
+    #[arg(long, value_name = "CONDITION", value_parser = fail_if)]
+    fail_if: Option<FailIf>,
+
+    /// Print one JSON object for machines.
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+
+    /// Print the clients as CSV.
+    #[arg(long)]
+    csv: bool,
+}
+
+impl Replay {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let policies = self.policies.config()?.policies;
+        let compare = self.compare.as_deref().map(|other| self.other(other)).transpose()?;
+        let options = self.logs.options(self.top)?;
+        let mut feeds = self.logs.feeds()?;
+        let mut meter = Meter::new();
+        let report = replay::replay(&mut feeds, policies, compare, &options, &mut |progress| meter.tell(progress));
+        meter.done();
+        let text = match (self.json, self.csv) {
+            (true, _) => format!("{:#}\n", replay::to_json(&report)),
+            (_, true) => replay::to_csv(&report),
+            _ => replay::to_text(&report),
+        };
+        say::answer(text.as_bytes())?;
+        if report.requests == 0 {
+            say::warning("no requests were replayed");
+        }
+        whole(&report.broken)?;
+        match self.fail_if.filter(|fail_if| fail_if.holds(&report)) {
+            Some(fail_if) => Err(Fails::new(fail_if.text()).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// The other configuration.
+    fn other(&self, text: &str) -> Result<Policies, Wrong> {
+        if Path::new(text).exists() {
+            let file = ConfigFile::new(Path::new(text));
+            return Ok(file.meaning(&file.contents()?)?.policies);
+        }
+        let limit: Limit = text.parse().map_err(|error| {
+            Wrong::new(format_args!("--compare '{text}' is neither a file nor a limit; as a limit: {error}"))
+        })?;
+        self.policies.policies_of(&[limit], Handling::default())
+    }
+}
+
+fn fail_if(text: &str) -> Result<FailIf, ConditionError> {
+    text.parse()
+}
