@@ -2,21 +2,15 @@
 
 use std::fmt;
 
+use crate::words::grouped;
+
 /// A count, with a comma after each three digits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Count(pub(crate) u64);
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = self.0.to_string();
-        let mut text = String::with_capacity(digits.len() * 4 / 3);
-        for (i, digit) in digits.chars().enumerate() {
-            if i > 0 && (digits.len() - i).is_multiple_of(3) {
-                text.push(',');
-            }
-            text.push(digit);
-        }
-        f.pad(&text)
+        f.pad(&grouped(self.0))
     }
 }
 
