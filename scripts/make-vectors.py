@@ -2,7 +2,8 @@
 """Writes vectors/decisions.jsonl: decisions worked out from the definitions, in fractions.
 
 It shares nothing with the Rust code. A token bucket is a fraction of tokens that is missing, and shrinks by the rate
-times the time that has passed; a fixed window is a count and the number of its window. Only what is shown is rounded.
+times the time that has passed; a fixed window is a count and the number of its window; a sliding counter has the count
+of the window before beside it. Only what is shown is rounded.
 vectors/README.md describes the lines. The same file comes out every time.
 """
 
@@ -17,7 +18,7 @@ US, MS, S = 10**3, 10**6, 10**9
 MIN, H, DAY = 60 * S, 3600 * S, 86400 * S
 UNITS = {"us": US, "ms": MS, "s": S, "min": MIN, "h": H, "day": DAY, "week": 7 * DAY, "month": 30 * DAY, "year": 365 * DAY}
 LAST = 2**64 - 1
-TOKENS, WINDOW = "token-bucket", "fixed-window"
+TOKENS, WINDOW, COUNTER = "token-bucket", "fixed-window", "sliding-counter"
 
 
 class Limit:
@@ -105,7 +106,76 @@ class FixedWindow:
         self.used, self.number, self.limit = min(self.missing(now), limit.burst), start // limit.period, limit
 
 
-BUCKETS = {TOKENS: TokenBucket, WINDOW: FixedWindow}
+class SlidingCounter:
+    """What was counted in a window and in the one before it, and the number of the former."""
+
+    def __init__(self, limit):
+        self.limit, self.before, self.present, self.number = limit, 0, 0, 0
+
+    def at(self, now):
+        """The counts of the window that is open now."""
+        other = SlidingCounter(self.limit)
+        passed = max(0, now // self.limit.period - self.number)
+        other.number = self.number + passed
+        other.before, other.present = [(self.before, self.present), (self.present, 0)][passed] if passed < 2 else (0, 0)
+        return other
+
+    def roll(self, now):
+        self.__dict__ = self.at(now).__dict__
+
+    def covered(self, now):
+        """The share of the window before that a period which ends now covers."""
+        return 1 - Fraction(max(0, now - self.number * self.limit.period), self.limit.period)
+
+    def missing(self, now):
+        opened = self.at(now)
+        return opened.before * opened.covered(now) + opened.present
+
+    def repaired(self, now):
+        other = SlidingCounter(self.limit)
+        other.before, other.present, other.number = self.before, self.present, self.number
+        if self.number * self.limit.period - now > self.limit.period:
+            other.number = now // self.limit.period
+            if other.number == 0:
+                raise ValueError("there is no window before the first one")
+        return other
+
+    def charge(self, cost, now):
+        self.roll(now)
+        self.present += cost
+
+    def time_for(self, tokens, now):
+        """The edges of what is missing are joined by straight lines: the first of them that leads low enough."""
+        if tokens <= 0:
+            return 0
+        period, opened, target = self.limit.period, self.at(now), self.missing(now) - tokens
+        edges = [(opened.number + k) * period for k in (0, 1, 2)]
+        for start, end in zip(edges, edges[1:]):
+            high, low = self.missing(max(start, now)), self.missing(end)
+            if low <= target:
+                since = max(start, now)
+                return since + math.ceil((end - since) * (high - target) / (high - low)) - now
+        raise AssertionError("two windows later nothing is missing")
+
+    def grant(self, tokens, now):
+        self.roll(now)
+        off = min(tokens, self.present)
+        self.present, self.before = self.present - off, max(0, self.before - (tokens - off))
+
+    def owe(self, tokens, now):
+        self.roll(now)
+        most = math.floor(2 * self.limit.burst - self.before * self.covered(now))
+        self.present = max(self.present, min(self.present + tokens, most))
+
+    def replace(self, limit, now):
+        self.roll(now)
+        missing, start = self.missing(now), max(now, self.number * self.limit.period)
+        if limit.period != self.limit.period or missing > limit.burst:
+            self.before, self.present, self.number = 0, min(math.ceil(missing), limit.burst), start // limit.period
+        self.limit = limit
+
+
+BUCKETS = {TOKENS: TokenBucket, WINDOW: FixedWindow, COUNTER: SlidingCounter}
 
 
 def ruling(bucket, cost, now):
@@ -253,13 +323,18 @@ def runs():
         if "burst" not in text and limit.count:
             yield run(f"windows of {text}", text, i * S + 3, 100 * i + 50, WINDOW)
             yield run(f"windows of {text}, today", text, 1771404500 * S, 100 * i + 51, WINDOW)
+        if "burst" not in text and limit.count and 2 * limit.count < limit.period:
+            yield run(f"counters of {text}", text, i * S + 3, 100 * i + 60, COUNTER)
+            for j, start in enumerate([i * S, 1771404500 * S, 1771404500 * S + limit.period // 3 * 2]):
+                name = f"counters of {text}, whole microseconds, {j + 1}"
+                yield run(name, text, start // US * US, 100 * i + 61 + j, COUNTER, US)
 
 
-def run(name, text, start, seed, algorithm):
+def run(name, text, start, seed, algorithm, tick=1):
     dice, limit, now, script = Dice(seed), Limit(text), start, []
     for _ in range(16):
         script.append((now, any_cost(dice, limit)))
-        now += any_gap(dice, limit, now)
+        now = (now + any_gap(dice, limit, now) + tick - 1) // tick * tick
     return one_limit(name, text, script, algorithm)
 
 
@@ -273,13 +348,14 @@ def families():
         {"all": "1000000000/s burst 4294967296", "one": "1/year burst 2"},
     ]
     for i, limits in enumerate(sets):
-        for j, algorithm in enumerate([TOKENS, TOKENS, WINDOW]):
-            if algorithm == WINDOW and any("burst" in text for text in limits.values()):
+        for j, algorithm in enumerate([TOKENS, TOKENS, WINDOW, COUNTER, COUNTER]):
+            tick = US if j == 4 else 1
+            if algorithm != TOKENS and any("burst" in text for text in limits.values()):
                 continue
-            yield family(f"several limits {i + 1}.{j + 1}", limits, 7000 + 10 * i + j, algorithm)
+            yield family(f"several limits {i + 1}.{j + 1}", limits, 7000 + 10 * i + j, algorithm, tick)
 
 
-def family(name, limits, seed, algorithm):
+def family(name, limits, seed, algorithm, tick=1):
     dice, now, script = Dice(seed), 1000 * S, []
     names = list(limits)
     modes = {limit: "enforce" for limit in names} | {names[-1]: dice.of(["enforce", "shadow"])}
@@ -289,7 +365,7 @@ def family(name, limits, seed, algorithm):
             limit = dice.of(names)
             charges.append((limit, dice.of(["alice", "bob"]), dice.of([1, 1, 1, 0, 2, 3]), modes[limit]))
         script.append((now, charges))
-        now += any_gap(dice, Limit(limits[dice.of(names)]), now)
+        now = (now + any_gap(dice, Limit(limits[dice.of(names)]), now) + tick - 1) // tick * tick
     return several_limits(name, limits, script, algorithm)
 
 
@@ -306,6 +382,12 @@ def laws():
         [(59 * S, 1)] * 60 + [(61 * S, 1)] * 60, WINDOW)
     yield one_limit("law 1: the same one request at a time, in a token bucket", "59/min",
         [(59 * S, 1)] * 60 + [(61 * S, 1)] * 4)
+    yield one_limit("law 1: nor does a sliding counter", "59/min", [(59 * S, 59), (59 * S, 1), (61 * S, 59), (61 * S, 1), (61 * S, 0)], COUNTER)
+    yield one_limit("law 1: the same one request at a time, in a counter", "59/min",
+        [(59 * S, 1)] * 60 + [(61 * S, 1)] * 3 + [(63 * S, 1)] * 3, COUNTER)
+    yield one_limit("law 1: a counter passes twice its count in one period", "60/min",
+        [(0, 60), (MIN - 1, 1), (2 * MIN - 1, 60), (2 * MIN - 1, 59), (2 * MIN, 1), (2 * MIN, 1)], COUNTER)
+    yield one_limit("law 1: a counter across its edge", "10/min", [(50 * S, 10), (MIN - 1, 1), (MIN, 1), (66 * S - 1, 1), (66 * S, 1), (66 * S, 1), (90 * S, 4)], COUNTER)
     yield one_limit("law 1: the edges of windows belong to the later one", "2/min",
         [(MIN - 1, 2), (MIN - 1, 1), (MIN, 2), (MIN, 1), (2 * MIN - 1, 1), (2 * MIN, 1)], WINDOW)
     yield one_limit("law 2: frequent polling loses nothing", "7/s burst 1", [(t * 47_619_047, 1) for t in range(30)])
@@ -323,12 +405,29 @@ def laws():
             yield one_limit(f"law 4: the wait for {cost} of {text}", text,
                 [(5, limit.burst), (5, cost), (5 + wait - 1, cost), (5 + wait, cost)])
     yield one_limit("law 4: the wait in a window", "5/s", [(3 * S + 17, 5), (3 * S + 18, 1), (4 * S - 1, 1), (4 * S, 1)], WINDOW)
+    yield one_limit("law 3: denials in a counter", "3/s", [(0, 2), (1, 2), (2, 1), (3, 1), (S, 1), (S, 2), (S + 1, 1), (2 * S, 3)], COUNTER)
+    for text in ["7/s", "59/min", "10/7us", "1/year", "1/90ms", "1000/h", "4294967296/year"]:
+        limit = Limit(text)
+        for at in (5, limit.period // 2 + 1, limit.period - 1):
+            for before, cost in sorted({(0, 1), (1, 1), (0, limit.burst), (1, (limit.burst + 1) // 2)}):
+                counter, filled = SlidingCounter(limit), at + before * (limit.period * 2 // 3)
+                counter.charge(limit.burst, at)
+                extra = math.floor(limit.burst - counter.missing(filled)) if before else 0
+                counter.charge(extra, filled)
+                wait = counter.time_for(counter.missing(filled) + cost - limit.burst, filled)
+                if wait:
+                    yield one_limit(f"law 4: the wait for {cost} of {text} in a counter, {at} {before}", text,
+                        [(at, limit.burst), (filled, extra), (filled, cost), (filled + wait - 1, cost), (filled + wait, cost)], COUNTER)
     yield one_limit("law 5: above the burst is never", "10/s burst 5", [(0, 6), (0, 5), (0, 6), (0, 1), (H, 6)])
     yield one_limit("law 5: the largest cost", "10/s", [(0, LAST), (0, 10)])
     yield one_limit("law 5: zero is never", "0/h", [(0, 1), (0, 0), (DAY, 1), (DAY, LAST)])
     yield one_limit("law 5: never in a window", "4/s", [(0, 5), (0, 4), (S, 5), (S, LAST)], WINDOW)
+    yield one_limit("law 5: never in a counter", "4/s", [(0, 5), (0, 4), (S, 5), (S, LAST), (2 * S, 4)], COUNTER)
     yield one_limit("law 6: a look changes nothing", "2/min", [(0, 0), (0, 1), (0, 0), (0, 1), (0, 0), (29 * S, 0), (30 * S, 0), (30 * S, 1)])
     yield one_limit("law 6: a look in a window", "2/min", [(0, 0), (0, 2), (0, 0), (MIN - 1, 0), (MIN, 0)], WINDOW)
+    yield one_limit("law 6: a look in a counter", "2/min", [(0, 0), (0, 2), (0, 0), (MIN - 1, 0), (MIN, 0), (90 * S - 1, 0), (90 * S, 0), (2 * MIN - 1, 0), (2 * MIN, 0)], COUNTER)
+    yield one_limit("law 8: a counter weighs until the next window is over", "3/min", [(59 * S, 1), (MIN, 2), (2 * MIN, 0), (2 * MIN, 1), (3 * MIN, 0), (4 * MIN, 3)], COUNTER)
+    yield one_limit("law 8: a counter that was left alone for a window has nothing before it", "3/min", [(0, 3), (2 * MIN, 3), (4 * MIN - 1, 2), (4 * MIN, 3)], COUNTER)
     yield one_limit("law 8: full again is as never used", "3/min burst 2", [(5, 2), (20 * S + 5, 0), (40 * S + 4, 0), (40 * S + 5, 0), (40 * S + 5, 2), (H, 2)])
     yield one_limit("law 8: a full bucket starts anew between two of its steps", "7/s burst 1", [(0, 1), (150 * MS, 1), (292_857_142, 1), (292_857_143, 1)])
     yield one_limit("law 9: small steps back give and take nothing", "1/s burst 10", [(20 * S, 3), (15 * S, 1), (20 * S, 0), (21 * S, 0), (25 * S, 0)])
@@ -339,6 +438,10 @@ def laws():
     yield one_limit("law 9: time runs on after a step back", "1/s burst 2", [(90 * S, 2), (89 * S, 1), (90 * S, 1), (91 * S, 1)])
     yield one_limit("law 9: a closed window does not open again", "2/min", [(5 * MIN, 2), (4 * MIN + 1, 1), (4 * MIN + 1, 0), (5 * MIN, 1), (6 * MIN, 1)], WINDOW)
     yield one_limit("law 9: a window more than a period ahead becomes the present one", "2/min", [(5 * MIN, 2), (4 * MIN - 1, 1), (4 * MIN, 1)], WINDOW)
+    yield one_limit("law 9: a counter's closed window does not open again", "2/min", [(5 * MIN, 2), (4 * MIN + 1, 1), (4 * MIN + 1, 0), (5 * MIN, 1), (330 * S, 1), (6 * MIN, 1), (7 * MIN, 1)], COUNTER)
+    yield one_limit("law 9: in a counter the earlier window weighs in full until its clock is back", "4/min", [(4 * MIN, 3), (5 * MIN, 1), (4 * MIN + 1, 1), (5 * MIN, 1), (320 * S, 1)], COUNTER)
+    yield one_limit("law 9: a counter more than a period ahead becomes the present one", "2/min", [(5 * MIN, 2), (4 * MIN - 1, 1), (4 * MIN, 1), (4 * MIN + 30 * S, 1)], COUNTER)
+    yield one_limit("law 9: a look repairs no counter", "2/min", [(5 * MIN, 2), (MIN, 0), (5 * MIN, 1)], COUNTER)
     yield one_limit("law 10: raised, the growth is there at once", "5/min", [(0, 5), (0, 1), (0, "replace", "8/min"), (0, 4), (0, 3), (0, 1)])
     yield one_limit("law 10: lowered, it is gone at once", "10/min", [(0, 3), (0, "replace", "5/min"), (0, 3), (0, 2), (0, 1)])
     yield one_limit("law 10: a debt above the new burst becomes the new burst", "10/s", [(0, 10), (0, "replace", "2/s"), (0, 1), (500 * MS, 1), (500 * MS, 1), (S, 2)])
@@ -351,9 +454,16 @@ def laws():
         [(MIN, 10), (MIN, "replace", "4/min"), (MIN, 1), (MIN, "replace", "10/min"), (MIN, 7), (MIN, 6)], WINDOW)
     yield one_limit("law 10: into a longer window", "10/min", [(61 * MIN, 6), (61 * MIN, "replace", "8/h"), (61 * MIN, 2), (62 * MIN, 1), (2 * H, 8)], WINDOW)
     yield one_limit("law 10: an old window's count is gone", "10/min", [(MIN, 6), (2 * MIN, "replace", "8/h"), (2 * MIN, 8)], WINDOW)
+    yield one_limit("law 10: a counter takes both counts along", "10/min", [(MIN, 6), (2 * MIN, 3), (2 * MIN, "replace", "12/min"), (2 * MIN, 4), (2 * MIN, 3), (150 * S, 3)], COUNTER)
+    yield one_limit("law 10: a counter that owes more than the new count owes the new count", "10/min",
+        [(MIN, 10), (75 * S, "replace", "4/min"), (75 * S, 1), (2 * MIN, 1), (135 * S, 1), (135 * S, "replace", "10/min"), (135 * S, 6), (135 * S, 5)], COUNTER)
+    yield one_limit("law 10: a counter into a longer period, rounded up to whole tokens", "10/min", [(61 * MIN, 7), (62 * MIN + 30 * S, "replace", "9/h"), (62 * MIN + 30 * S, 6), (62 * MIN + 30 * S, 5), (2 * H, 1), (3 * H, 9)], COUNTER)
+    yield one_limit("law 10: an old counter's counts are gone", "10/min", [(MIN, 6), (3 * MIN, "replace", "8/h"), (3 * MIN, 8)], COUNTER)
     yield one_limit("grant: gives back, at most to full", "10/min", [(0, 10), (0, "grant", 4), (0, 5), (0, 4), (0, "grant", 100), (0, 10), (0, 1)])
     yield one_limit("grant: keeps what had come back in part", "1/10s burst 3", [(0, 3), (5 * S, "grant", 1), (5 * S, 1), (9 * S, 1), (10 * S, 1)])
     yield one_limit("grant: in a window", "3/min", [(0, 3), (S, "grant", 2), (S, 3), (S, 2), (S, 1)], WINDOW)
+    yield one_limit("grant: in a counter, the present count first", "4/min", [(0, 4), (90 * S, 1), (90 * S, "grant", 2), (90 * S, 0), (90 * S, 3), (90 * S, 2), (90 * S, "grant", 9), (90 * S, 4)], COUNTER)
+    yield one_limit("grant: a counter that has only an earlier count left", "4/min", [(0, 4), (MIN, "grant", 1), (MIN, 2), (MIN, 1), (MIN, "grant", 1), (80 * S, 0), (2 * MIN, 4)], COUNTER)
     yield one_limit("debt: what is owed is waited for", "10/min", [(0, 10), (0, "owe", 4), (0, 1), (0, 0), (24 * S, 1), (30 * S - 1, 1), (30 * S, 1), (30 * S, 1)])
     yield one_limit("debt: at most one further burst", "10/min", [(0, 10), (0, "owe", 400), (0, 0), (0, "owe", 1), (0, 0), (66 * S - 1, 1), (66 * S, 1), (3 * MIN, 10)])
     yield one_limit("debt: part of a token is waited for too", "1/10s burst 3", [(0, 2), (5 * S, "owe", 3), (5 * S, 1), (29 * S, 1), (30 * S, 1)])
@@ -362,6 +472,8 @@ def laws():
     yield one_limit("debt: of a full bucket it is a charge", "10/min", [(0, "owe", 4), (0, 7), (0, 6), (0, 1)])
     yield one_limit("debt: a changed limit cuts it to the new burst", "10/s", [(0, 10), (0, "owe", 10), (0, "replace", "20/s"), (0, 1), (50 * MS, 1), (S, "replace", "5/s"), (S, 5)])
     yield one_limit("debt: in a window, until it is over", "10/min", [(MIN, 10), (MIN, "owe", 40), (MIN, "grant", 9), (MIN, 1), (MIN, "grant", 2), (MIN, 1), (2 * MIN, 10)], WINDOW)
+    yield one_limit("debt: in a counter it weighs like any other count", "10/min", [(MIN, 10), (MIN, "owe", 5), (MIN, 1), (2 * MIN, 1), (144 * S - 1, 1), (144 * S, 1), (3 * MIN, 9)], COUNTER)
+    yield one_limit("debt: in a counter no more than two bursts", "10/min", [(MIN, 10), (MIN, "owe", 40), (MIN, 0), (100 * S, "owe", 1), (2 * MIN, "owe", 1), (125 * S, "owe", 9), (125 * S, 1), (3 * MIN, 1), (5 * MIN, 10)], COUNTER)
     yield one_limit("debt: a step back that its size explains keeps it", "1/s burst 10", [(40 * S, 10), (40 * S, "owe", 10), (20 * S, 1), (40 * S, 0), (51 * S, 1)])
     yield one_limit("debt: a nanosecond further is repaired and keeps it too", "1/s burst 10", [(40 * S, 10), (40 * S, "owe", 10), (20 * S - 1, 1), (31 * S - 1, 1), (31 * S - 1, 0)])
     for text in ["7/s", "59/min burst 3", "999999937/s", "1/year", "1/s burst 4294967296"]:
@@ -373,6 +485,7 @@ def laws():
                 [(5, limit.burst), (5, "owe", limit.burst), (5, 1), (5 + wait - 1, 1), (5 + wait, 1)])
     yield one_limit("the end of time", "10/s", [(LAST - S, 10), (LAST - S, 1), (LAST, 10), (LAST, 1)])
     yield one_limit("the end of time in windows", "10/s", [(LAST - S, 10), (LAST, 10), (LAST, 1)], WINDOW)
+    yield one_limit("the end of time in counters", "10/s", [(LAST - 2 * S, 10), (LAST - S, 10), (LAST - S, 1), (LAST, 10), (LAST, 1)], COUNTER)
     yield several_limits("law 7: one that denies spares the other", {"a": "1/min", "b": "5/min"},
         [(0, [("a", "x"), ("b", "x")])] * 3 + [(0, [("b", "x")])])
     yield several_limits("law 7: the order does not matter", {"a": "1/min", "b": "5/min"},
@@ -391,6 +504,8 @@ def laws():
     yield several_limits("law 7: the least remaining binds", {"a": "9/s", "b": "4/min"}, [(0, [("a", "x"), ("b", "x")])] * 4)
     yield several_limits("law 7: in windows", {"a": "2/min", "b": "3/h"},
         [(t * MIN, [("a", "x"), ("b", "x")]) for t in (0, 0, 0, 1, 1, 60, 60)], WINDOW)
+    yield several_limits("law 7: in counters", {"a": "2/min", "b": "3/h"},
+        [(t * MIN, [("a", "x"), ("b", "x")]) for t in (0, 0, 0, 1, 1, 2, 60, 60, 120)], COUNTER)
     yield several_limits("law 7: no charge at all", {"a": "1/min"}, [(0, [])])
 
 
@@ -415,6 +530,7 @@ def reports():
     yield one_limit("BR-015", "1/s", [(t * 600 * MS, 1) for t in range(9)])
     yield one_limit("BR-017 k", "1000/min burst 1001", [(t * MS, 1) for t in range(3)])
     yield one_limit("BR-017 j", "6000/s burst 6001", [(0, 1)] * 3)
+    yield one_limit("BR-022", "100/180s", [(179 * S, 1)] * 100 + [(300 * S, 1)] * 67 + [(300 * S, 0)], COUNTER)
     yield one_limit("BR-024 (b)", "10/min", [(0, 1)] * 11 + [(t * 10 * S, 1) for t in range(1, 20)])
     yield one_limit("BR-028", "1/s burst 10", [(20 * S, 1)] * 3 + [(11 * S, 1), (20_001 * MS, 1)])
     yield one_limit("BR-028, second run", "1/s burst 10", [(20 * S, 1)] * 3 + [(9 * S, 1), (20_001 * MS, 1)])
@@ -461,6 +577,8 @@ def reports():
         yield several_limits(f"BR-139, {names[0]} first", {"a": "10/min", "b": "30/30min"}, script)
     both = [("default", "client"), ("p1", "client")]
     yield several_limits("BR-141", {"default": "1/s", "p1": "100/2s"}, [(0, both)] * 50 + [(0, [("default", "client")])] * 2 + [(0, [("p1", "client", 0)])])
+    yield one_limit("BR-143", "100/100s", [(99 * S, 50), (105 * S, 10), (110 * S, 0)] + [(110 * S, 1)] * 46, COUNTER)
+    yield one_limit("BR-145", "1/1000ms", [(990 * MS, 1), (1_010 * MS, 1), (1_500 * MS, 1), (2 * S, 1)], COUNTER)
     yield one_limit("BR-163", "5/min", [(0, 1)] * 6)
     yield one_limit("BR-188 k", "30/min burst 16", [(0, 1)] * 17)
     yield one_limit("BR-188 j", "2/s burst 1", [(0, 1)] * 2)

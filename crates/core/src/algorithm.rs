@@ -10,11 +10,14 @@ pub enum Algorithm {
     TokenBucket,
     /// Counts per period, aligned to the clock's epoch; up to twice the count can pass around an edge.
     FixedWindow,
+    /// Counts per period, and lets the count before weigh as much as the last period covers of it; over any span d at most
+    /// count + rate x d passes.
+    SlidingCounter,
 }
 
 impl Algorithm {
     /// Every algorithm, the default first.
-    pub const ALL: [Self; 2] = [Self::TokenBucket, Self::FixedWindow];
+    pub const ALL: [Self; 3] = [Self::TokenBucket, Self::FixedWindow, Self::SlidingCounter];
 
     /// The name that flags and configuration files use.
     #[must_use]
@@ -22,6 +25,16 @@ impl Algorithm {
         match self {
             Self::TokenBucket => "token-bucket",
             Self::FixedWindow => "fixed-window",
+            Self::SlidingCounter => "sliding-counter",
+        }
+    }
+
+    /// The name as it stands in a sentence.
+    pub(crate) const fn in_words(self) -> &'static str {
+        match self {
+            Self::TokenBucket => "token bucket",
+            Self::FixedWindow => "fixed window",
+            Self::SlidingCounter => "sliding counter",
         }
     }
 }

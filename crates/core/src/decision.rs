@@ -6,7 +6,7 @@
 use core::time::Duration;
 
 use crate::step::{Ruling, Step, step};
-use crate::{Algorithm, Cost, Quota, State, Time, fixed_window, time::span, token_bucket};
+use crate::{Algorithm, Cost, Quota, State, Time, fixed_window, sliding_counter, time::span, token_bucket};
 
 /// What was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +133,7 @@ impl Decision {
             _ if self.held_ns > 0 => 0,
             Algorithm::TokenBucket => token_bucket::remaining(&self.quota, self.state, self.now),
             Algorithm::FixedWindow => fixed_window::remaining(&self.quota, self.state),
+            Algorithm::SlidingCounter => sliding_counter::remaining(&self.quota, self.state, self.now),
         }
     }
 
@@ -142,6 +143,7 @@ impl Decision {
         let ns = match self.quota.algorithm() {
             Algorithm::TokenBucket => token_bucket::reset_ns(&self.quota, self.state, self.now),
             Algorithm::FixedWindow => fixed_window::reset_ns(&self.quota, self.state, self.now),
+            Algorithm::SlidingCounter => sliding_counter::reset_ns(&self.quota, self.state, self.now),
         };
         span(ns.max(u128::from(self.held_ns)))
     }
@@ -206,6 +208,7 @@ impl Decision {
         match self.quota.algorithm() {
             Algorithm::TokenBucket => token_bucket::wait_ns(&self.quota, self.state, cost, self.now),
             Algorithm::FixedWindow => fixed_window::wait_ns(&self.quota, self.state, self.now),
+            Algorithm::SlidingCounter => sliding_counter::wait_ns(&self.quota, self.state, cost, self.now),
         }
     }
 }

@@ -109,7 +109,9 @@ impl Fraction {
         let burst = burst.max(u128::from(quota.burst().min(1))) as u64;
         let scaled = match quota.algorithm() {
             _ if self == Self::WHOLE || quota.burst() == 0 => None,
-            Algorithm::FixedWindow => Rate::new(burst, quota.rate().period()).and_then(Quota::new).ok(),
+            Algorithm::FixedWindow | Algorithm::SlidingCounter => {
+                Rate::new(burst, quota.rate().period()).and_then(Quota::new).ok()
+            }
             Algorithm::TokenBucket => self.of_rate(quota.rate()).and_then(|rate| Quota::with_burst(rate, burst).ok()),
         };
         scaled.and_then(|scaled| scaled.with_algorithm(quota.algorithm()).ok()).unwrap_or(*quota)

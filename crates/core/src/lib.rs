@@ -21,7 +21,8 @@
 //! assert_eq!(second.outcome(), Outcome::Denied { retry_after: Duration::from_secs(20) });
 //! ```
 //!
-//! Read the modules in this order: `time`, `quota`, `state`, `step`, `token_bucket`, `fixed_window`, `decision`, then
+//! Read the modules in this order: `time`, `quota`, `state`, `step`, `token_bucket`, `fixed_window`, `sliding_counter`,
+//! `decision`, then
 //! `limit` (the text that people write), `charge` and `store` (several limits in one step, and where buckets live), and
 //! `reservation` (an estimate now, the true cost later).
 
@@ -40,6 +41,7 @@ mod limit_error;
 mod period;
 mod quota;
 mod reservation;
+mod sliding_counter;
 mod state;
 mod step;
 mod store;

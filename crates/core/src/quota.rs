@@ -102,11 +102,15 @@ impl Quota {
     /// The same rate and burst under another algorithm.
     ///
     /// # Errors
-    /// A fixed window holds exactly its count, so another burst is refused.
+    /// A window or a counter holds exactly its count, so another burst is refused; and a sliding counter whose count is
+    /// not below half of the nanoseconds of its period.
     pub const fn with_algorithm(self, algorithm: Algorithm) -> Result<Self, QuotaError> {
         match algorithm {
-            Algorithm::FixedWindow if self.burst != self.rate.count && self.burst != 0 => {
-                Err(QuotaError::BurstIsNotTheCount)
+            Algorithm::FixedWindow | Algorithm::SlidingCounter if self.burst != self.rate.count && self.burst != 0 => {
+                Err(QuotaError::BurstIsNotTheCount(algorithm))
+            }
+            Algorithm::SlidingCounter if 2 * self.burst >= self.rate.period_ns.get() => {
+                Err(QuotaError::TooFastForACounter)
             }
             _ => Ok(Self { algorithm, ..self }),
         }
@@ -149,6 +153,7 @@ impl Quota {
         let algorithm = match self.algorithm {
             Algorithm::TokenBucket => 0,
             Algorithm::FixedWindow => 1,
+            Algorithm::SlidingCounter => 2,
         };
         let Rate { count, period_ns, tokens, per_ns } = self.rate;
         [count, period_ns.get(), tokens.get(), per_ns.get(), self.burst << 8 | algorithm]
@@ -168,6 +173,7 @@ impl Quota {
         let algorithm = match burst_and_algorithm & 0xff {
             0 => Algorithm::TokenBucket,
             1 => Algorithm::FixedWindow,
+            2 => Algorithm::SlidingCounter,
             _ => return None,
         };
         let rate = Rate { count, period_ns, tokens, per_ns };
@@ -176,14 +182,15 @@ impl Quota {
 
     /// The most tokens that can ever pass within any span of length `span`.
     ///
-    /// For a token bucket floor(burst + rate x span); for a fixed window count x (ceil(span / period) + 1).
+    /// For a token bucket and a sliding counter floor(burst + rate x span); for a fixed window
+    /// count x (ceil(span / period) + 1).
     /// At most 2^64 - 1.
     #[must_use]
     pub fn most_within(&self, span: Duration) -> u64 {
         let ns = span.as_nanos();
         let most = match self.algorithm {
             _ if self.burst == 0 => 0,
-            Algorithm::TokenBucket => ns
+            Algorithm::TokenBucket | Algorithm::SlidingCounter => ns
                 .saturating_mul(u128::from(self.rate.tokens.get()))
                 .checked_div(u128::from(self.rate.per_ns.get()))
                 .map_or(u128::MAX, |refilled| refilled + u128::from(self.burst)),
@@ -195,7 +202,7 @@ impl Quota {
         u64::try_from(most).unwrap_or(u64::MAX)
     }
 
-    /// The time in which an empty bucket becomes full, rounded up to a nanosecond.
+    /// The time in which an empty bucket becomes full, rounded up to a nanosecond; of windows the longest that it can be.
     #[must_use]
     pub fn time_to_fill(&self) -> Duration {
         match self.algorithm {
@@ -204,6 +211,7 @@ impl Quota {
                     .div_ceil(u128::from(self.rate.tokens.get())),
             ),
             Algorithm::FixedWindow => self.rate.period(),
+            Algorithm::SlidingCounter => self.rate.period() * 2,
         }
     }
 }
@@ -226,8 +234,10 @@ pub enum QuotaError {
     BurstZero,
     /// The burst, or the count that it defaults to, is above [`BURST_MAX`].
     BurstTooLarge,
-    /// A fixed window holds exactly its count.
-    BurstIsNotTheCount,
+    /// This algorithm holds exactly its count.
+    BurstIsNotTheCount(Algorithm),
+    /// A sliding counter keeps two counts in one state, for which there is no room above 500,000,000 a second.
+    TooFastForACounter,
 }
 
 impl fmt::Display for QuotaError {
@@ -242,8 +252,12 @@ impl fmt::Display for QuotaError {
             Self::BurstTooLarge => {
                 write!(f, "the burst is above the maximum of {BURST_MAX}; it is the count unless `burst N` is given")
             }
-            Self::BurstIsNotTheCount => {
-                f.write_str("a fixed window passes exactly its count at once; leave the burst out, or use token-bucket")
+            Self::BurstIsNotTheCount(algorithm) => {
+                let name = algorithm.in_words();
+                write!(f, "a {name} passes exactly its count at once; leave the burst out, or use token-bucket")
+            }
+            Self::TooFastForACounter => {
+                f.write_str("a sliding counter takes less than 500000000/s; use token-bucket for faster rates")
             }
         }
     }

@@ -14,7 +14,7 @@ use core::num::NonZeroU64;
 use core::time::Duration;
 
 use crate::quota::PERIOD_MAX;
-use crate::{Algorithm, Charge, Cost, Quota, State, Time, fixed_window, grant, owe};
+use crate::{Algorithm, Charge, Cost, Quota, State, Time, fixed_window, grant, owe, sliding_counter};
 
 /// How long a reservation stays open unless told otherwise: an hour.
 pub const OPEN_FOR: Duration = Duration::from_secs(3_600);
@@ -83,20 +83,24 @@ pub fn settlements<'c, 'k>(
 
 /// The state after a charge on it is settled: it was made at `reserved_at`, and truly cost `actual`.
 ///
-/// A fixed window that is over has forgotten what was taken in it, so nothing of that is given back to a later one.
+/// A fixed window that is over has forgotten what was taken in it, so nothing of that is given back to a later one. A
+/// sliding counter gives back to the window in which it was taken.
 #[must_use]
 pub fn settle(charge: &Charge<'_>, state: State, reserved_at: Time, actual: Cost, now: Time) -> State {
     let Charge { quota, cost: reserved, .. } = charge;
     match actual.cmp(reserved) {
         Ordering::Equal => state,
         Ordering::Greater => owe(quota, state, actual.tokens() - reserved.tokens(), now),
-        Ordering::Less if is_forgotten(quota, state, reserved_at, now) => state,
-        Ordering::Less => grant(quota, state, reserved.tokens() - actual.tokens(), now),
+        Ordering::Less => give_back(quota, state, reserved_at, reserved.tokens() - actual.tokens(), now),
     }
 }
 
-fn is_forgotten(quota: &Quota, state: State, reserved_at: Time, now: Time) -> bool {
-    quota.algorithm() == Algorithm::FixedWindow && reserved_at < fixed_window::open_since(quota, state, now)
+fn give_back(quota: &Quota, state: State, reserved_at: Time, tokens: u64, now: Time) -> State {
+    match quota.algorithm() {
+        Algorithm::FixedWindow if reserved_at < fixed_window::open_since(quota, state, now) => state,
+        Algorithm::SlidingCounter => sliding_counter::give_back(quota, state, reserved_at, tokens, now),
+        Algorithm::TokenBucket | Algorithm::FixedWindow => grant(quota, state, tokens, now),
+    }
 }
 
 /// The quota of a reservation's record: one token, which comes back after `open_for`.

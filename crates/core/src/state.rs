@@ -2,12 +2,13 @@
 //!
 //! Two numbers: what is missing to full, and when that was true. The functions here choose the algorithm's file.
 
-use crate::{Algorithm, Quota, Time, fixed_window, token_bucket};
+use crate::{Algorithm, Quota, Time, fixed_window, sliding_counter, token_bucket};
 
 /// What a bucket remembers: its deficit in whole tokens, and the instant at which that was the deficit.
 ///
 /// It means something only together with the [`Quota`] it was written under; [`carry_over`] takes it to another.
-/// For a fixed window the deficit is the count so far and the stamp is the start of the window.
+/// For a fixed window the deficit is the count so far and the stamp is the start of the window. For a sliding counter the
+/// stamp lies before that start by as many nanoseconds as were counted in the window before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     pub(crate) deficit: u64,
@@ -25,6 +26,13 @@ impl State {
     #[must_use]
     pub const fn from_parts(deficit: u64, stamp: Time) -> Self {
         Self { deficit, stamp }
+    }
+
+    /// The state of a sliding counter: `present` tokens are counted in the window that began at `start`, and `before` in
+    /// the one before it. For stores that count in ticks of their own.
+    #[must_use]
+    pub fn of_counts(quota: &Quota, before: u64, present: u64, start: Time) -> Self {
+        sliding_counter::of_counts(quota, before, present, start)
     }
 
     /// Tokens missing to full at [`State::stamp`].
@@ -47,6 +55,7 @@ pub fn full_at(quota: &Quota, state: State) -> Time {
     match quota.algorithm() {
         Algorithm::TokenBucket => token_bucket::full_at(quota, state),
         Algorithm::FixedWindow => fixed_window::full_at(quota, state),
+        Algorithm::SlidingCounter => sliding_counter::full_at(quota, state),
     }
 }
 
@@ -56,6 +65,7 @@ pub fn grant(quota: &Quota, state: State, tokens: u64, now: Time) -> State {
     match quota.algorithm() {
         Algorithm::TokenBucket => token_bucket::grant(quota, state, tokens, now),
         Algorithm::FixedWindow => fixed_window::grant(quota, state, tokens, now),
+        Algorithm::SlidingCounter => sliding_counter::grant(quota, state, tokens, now),
     }
 }
 
@@ -68,6 +78,7 @@ pub fn owe(quota: &Quota, state: State, tokens: u64, now: Time) -> State {
         _ if tokens == 0 => state,
         Algorithm::TokenBucket => token_bucket::owe(quota, state, tokens, now),
         Algorithm::FixedWindow => fixed_window::owe(quota, state, tokens, now),
+        Algorithm::SlidingCounter => sliding_counter::owe(quota, state, tokens, now),
     }
 }
 
@@ -83,6 +94,7 @@ pub fn carry_over(old: &Quota, new: &Quota, state: State, now: Time) -> State {
     match (old.algorithm(), new.algorithm()) {
         (Algorithm::TokenBucket, Algorithm::TokenBucket) => token_bucket::carry_over(old, new, state, now),
         (Algorithm::FixedWindow, Algorithm::FixedWindow) => fixed_window::carry_over(old, new, state, now),
+        (Algorithm::SlidingCounter, Algorithm::SlidingCounter) => sliding_counter::carry_over(old, new, state, now),
         _ => State::FULL,
     }
 }

@@ -1,6 +1,6 @@
 //! What an algorithm returns: the mould that all of them share.
 
-use crate::{Algorithm, Cost, Quota, State, Time, fixed_window, token_bucket};
+use crate::{Algorithm, Cost, Quota, State, Time, fixed_window, sliding_counter, token_bucket};
 
 /// What was ruled, before anybody asks for the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,5 +26,6 @@ pub(crate) fn step(quota: &Quota, state: State, cost: Cost, now: Time) -> Step {
     match quota.algorithm() {
         Algorithm::TokenBucket => token_bucket::step(quota, state, cost, now),
         Algorithm::FixedWindow => fixed_window::step(quota, state, cost, now),
+        Algorithm::SlidingCounter => sliding_counter::step(quota, state, cost, now),
     }
 }

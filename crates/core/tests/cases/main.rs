@@ -4,6 +4,7 @@
 
 mod changes;
 mod clocks;
+mod counters;
 mod counting;
 mod edges;
 mod extreme_values;

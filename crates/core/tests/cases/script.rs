@@ -85,11 +85,12 @@ impl Bucket {
     }
 }
 
-/// `60/min burst 10`, or `windows of 60/min`.
+/// `60/min burst 10`, `windows of 60/min` or `counters of 60/min`.
 pub(crate) fn quota(limit: &str) -> Quota {
-    let (limit, algorithm) = match limit.strip_prefix("windows of ") {
-        Some(limit) => (limit, Algorithm::FixedWindow),
-        None => (limit, Algorithm::TokenBucket),
+    let (limit, algorithm) = match limit.split_once(" of ") {
+        Some(("windows", limit)) => (limit, Algorithm::FixedWindow),
+        Some(("counters", limit)) => (limit, Algorithm::SlidingCounter),
+        _ => (limit, Algorithm::TokenBucket),
     };
     let limit: Limit = limit.parse().unwrap_or_else(|error| panic!("{error}"));
     limit.quota().expect("a limit that charges").with_algorithm(algorithm).expect("a limit for this algorithm")

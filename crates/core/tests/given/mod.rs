@@ -59,11 +59,21 @@ fn any_fixed_window() -> impl Strategy<Value = Rules> {
     })
 }
 
+fn any_sliding_counter() -> impl Strategy<Value = Rules> {
+    any_rate().prop_map(|(count, period_ns)| {
+        let period_ns = period_ns.max(3);
+        // Two counts have to fit a period.
+        let count = count.min((period_ns - 1) / 2);
+        Rules { count, period_ns, burst: count, algorithm: Algorithm::SlidingCounter }
+    })
+}
+
 /// Any quota of that algorithm, over the whole range.
 pub(crate) fn any_rules_of(algorithm: Algorithm) -> BoxedStrategy<Rules> {
     match algorithm {
         Algorithm::TokenBucket => any_token_bucket().boxed(),
         Algorithm::FixedWindow => any_fixed_window().boxed(),
+        Algorithm::SlidingCounter => any_sliding_counter().boxed(),
     }
 }
 
@@ -75,7 +85,7 @@ pub(crate) fn any_rules() -> impl Strategy<Value = Rules> {
         burst: 0,
         algorithm: Algorithm::TokenBucket,
     });
-    prop_oneof![12 => any_token_bucket(), 8 => any_fixed_window(), 1 => blocks]
+    prop_oneof![12 => any_token_bucket(), 6 => any_fixed_window(), 9 => any_sliding_counter(), 1 => blocks]
 }
 
 /// Two quotas of one algorithm: before and after a reload.

@@ -70,11 +70,11 @@ proptest! {
         }
     }
 
-    /// Law 9, fixed window: a window that was closed does not open again, and one that is more than a period ahead
-    /// becomes the present one with its count.
+    /// Law 9, windows: a window that was closed does not open again, and one that is more than a period ahead becomes
+    /// the present one with its counts.
     #[test]
-    fn law_9_time_may_step_back_fixed_window(
-        rules in any_rules_of(Algorithm::FixedWindow),
+    fn law_9_time_may_step_back_windows(
+        rules in prop_oneof![any_rules_of(Algorithm::FixedWindow), any_rules_of(Algorithm::SlidingCounter)],
         start_ns in any_start(),
         run in proptest::collection::vec((any_gap(), any::<bool>(), any_cost()), 1..40),
     ) {

@@ -2,7 +2,7 @@
 //!
 //! Written from the definitions, so that a mistake of the core is not repeated here: a token bucket is an amount that
 //! is missing, a rational number of tokens, and shrinks all the time; a fixed window is a count and the number of the
-//! window that it belongs to. Nothing here is rounded but the three numbers that are shown.
+//! window that it belongs to; a sliding counter has the count of the window before beside it. Nothing here is rounded but the three numbers that are shown.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -46,7 +46,7 @@ impl Rules {
     /// The most that may pass between the first and the last of some requests, `span_ns` apart, both counted.
     pub(crate) fn most_within(&self, span_ns: u64) -> Number {
         match self.algorithm {
-            Algorithm::TokenBucket => whole(self.burst) + self.rate() * whole(span_ns),
+            Algorithm::TokenBucket | Algorithm::SlidingCounter => whole(self.burst) + self.rate() * whole(span_ns),
             // A half-open interval that holds both is a nanosecond longer.
             Algorithm::FixedWindow => {
                 let windows = (u128::from(span_ns) + 1).div_ceil(u128::from(self.period_ns)) + 1;
@@ -107,6 +107,8 @@ enum Bucket {
     Tokens { missing: Number, at_ns: u64 },
     /// So much was counted in the window of that number.
     Window { used: u64, number: u64 },
+    /// So much was counted in the window of that number, and in the one before it.
+    Counter { before: u64, present: u64, number: u64 },
 }
 
 impl Oracle {
@@ -115,6 +117,7 @@ impl Oracle {
         let bucket = match rules.algorithm {
             Algorithm::TokenBucket => Bucket::Tokens { missing: whole(0), at_ns: 0 },
             Algorithm::FixedWindow => Bucket::Window { used: 0, number: 0 },
+            Algorithm::SlidingCounter => Bucket::Counter { before: 0, present: 0, number: 0 },
         };
         Self { rules, bucket }
     }
@@ -128,7 +131,7 @@ impl Oracle {
     pub(crate) fn changed_ns(&self) -> u64 {
         match self.bucket {
             Bucket::Tokens { at_ns, .. } => at_ns,
-            Bucket::Window { number, .. } => number * self.rules.period_ns,
+            Bucket::Window { number, .. } | Bucket::Counter { number, .. } => number * self.rules.period_ns,
         }
     }
 
@@ -140,6 +143,10 @@ impl Oracle {
             }
             Bucket::Window { used, number } if self.window_of(now_ns) <= *number => whole(*used),
             Bucket::Window { .. } => whole(0),
+            Bucket::Counter { .. } => {
+                let (before, present, open) = self.counted(now_ns);
+                whole(before) * self.covered(open, now_ns) + whole(present)
+            }
         }
     }
 
@@ -148,7 +155,7 @@ impl Oracle {
         self.repair(now_ns);
         let ruling = self.ruling(cost, now_ns);
         if ruling == Ruling::Allowed {
-            self.set_missing(self.missing(now_ns) + whole(cost), now_ns);
+            self.charge(cost, now_ns);
         }
         self.answer(ruling, now_ns)
     }
@@ -182,7 +189,32 @@ impl Oracle {
 
     /// Gives `tokens` back, at most to full.
     pub(crate) fn grant(&mut self, tokens: u64, now_ns: u64) {
+        if let Bucket::Counter { .. } = self.bucket {
+            let (before, present, number) = self.counted(now_ns);
+            let off = tokens.min(present);
+            let before = before.saturating_sub(tokens - off);
+            self.bucket = Bucket::Counter { before, present: present - off, number };
+            return;
+        }
         self.set_missing(at_least_zero(self.missing(now_ns) - whole(tokens)), now_ns);
+    }
+
+    /// Takes back what was charged at `taken_ns`: a counter as if it had not been, a window while it is open.
+    pub(crate) fn take_back(&mut self, tokens: u64, taken_ns: u64, now_ns: u64) {
+        let taken_in = self.window_of(taken_ns);
+        match self.bucket {
+            Bucket::Tokens { .. } => self.grant(tokens, now_ns),
+            Bucket::Window { .. } if taken_in < self.window_of(now_ns) => {}
+            Bucket::Window { .. } => self.grant(tokens, now_ns),
+            Bucket::Counter { .. } => {
+                let (before, present, number) = self.counted(now_ns);
+                self.bucket = match number - taken_in {
+                    0 => Bucket::Counter { before, present: present - tokens, number },
+                    1 => Bucket::Counter { before: before - tokens, present, number },
+                    _ => Bucket::Counter { before, present, number },
+                };
+            }
+        }
     }
 
     /// Owes `tokens` more; no more than two bursts are ever missing.
@@ -190,6 +222,13 @@ impl Oracle {
         if tokens > 0 {
             self.repair(now_ns);
             let most = whole(self.rules.burst) * whole(2);
+            if let Bucket::Counter { .. } = self.bucket {
+                let (before, present, number) = self.counted(now_ns);
+                let room = (most - whole(before) * self.covered(number, now_ns)).floor().to_integer();
+                let most = u64::try_from(room).expect("a debt is at most two bursts").max(present);
+                self.bucket = Bucket::Counter { before, present: present.saturating_add(tokens).min(most), number };
+                return;
+            }
             self.set_missing((self.missing(now_ns) + whole(tokens)).min(most), now_ns);
         }
     }
@@ -197,6 +236,18 @@ impl Oracle {
     /// The same debt under other rules of the same algorithm, cut to the new burst.
     pub(crate) fn replace(&mut self, rules: Rules, now_ns: u64) {
         let missing = self.missing(now_ns).min(whole(rules.burst));
+        if let Bucket::Counter { .. } = self.bucket {
+            let (before, present, number) = self.counted(now_ns);
+            let is_kept = rules.period_ns == self.rules.period_ns && self.missing(now_ns) <= whole(rules.burst);
+            let start_ns = now_ns.max(number * self.rules.period_ns);
+            let tokens = u64::try_from(missing.ceil().to_integer()).expect("at most the burst");
+            self.rules = rules;
+            self.bucket = match is_kept {
+                true => Bucket::Counter { before, present, number },
+                false => Bucket::Counter { before: 0, present: tokens, number: self.window_of(start_ns) },
+            };
+            return;
+        }
         self.rules = rules;
         if let Bucket::Window { number, .. } = &mut self.bucket {
             // The old window is counted in the new one that is open now.
@@ -208,12 +259,53 @@ impl Oracle {
     /// A window further ahead than one period cannot be explained by waiting, and becomes the present one.
     fn repair(&mut self, now_ns: u64) {
         let present = self.window_of(now_ns);
-        if let Bucket::Window { number, .. } = &mut self.bucket {
-            let ahead_ns = (*number * self.rules.period_ns).saturating_sub(now_ns);
-            if ahead_ns > self.rules.period_ns {
-                *number = present;
-            }
+        let (Bucket::Window { number, .. } | Bucket::Counter { number, .. }) = &mut self.bucket else { return };
+        let ahead_ns = (*number * self.rules.period_ns).saturating_sub(now_ns);
+        if ahead_ns <= self.rules.period_ns {
+            return;
         }
+        *number = present;
+        if let Bucket::Counter { before, present, number: 0 } = &mut self.bucket {
+            // Nothing can have been counted before the first window.
+            (*present, *before) = ((*present + *before).min(2 * self.rules.burst), 0);
+        }
+    }
+
+    fn charge(&mut self, tokens: u64, now_ns: u64) {
+        if let Bucket::Counter { .. } = self.bucket {
+            let (before, present, number) = self.counted(now_ns);
+            self.bucket = Bucket::Counter { before, present: present + tokens, number };
+        } else {
+            self.set_missing(self.missing(now_ns) + whole(tokens), now_ns);
+        }
+    }
+
+    /// What a counter has counted in the window that is open, and in the one before; and the number of the former.
+    fn counted(&self, now_ns: u64) -> (u64, u64, u64) {
+        let Bucket::Counter { before, present, number } = self.bucket else { panic!("no counter") };
+        match self.window_of(now_ns).saturating_sub(number) {
+            0 => (before, present, number),
+            1 => (present, 0, number + 1),
+            _ => (0, 0, self.window_of(now_ns)),
+        }
+    }
+
+    /// The share of the window before `open` that a period which ends at `now_ns` covers.
+    fn covered(&self, open: u64, now_ns: u64) -> Number {
+        let passed_ns = now_ns.saturating_sub(open * self.rules.period_ns);
+        whole(1) - Number::new(passed_ns.into(), self.rules.period_ns.into())
+    }
+
+    /// When a counter has no more than `left` missing, in nanoseconds from now: in this window, or in the next.
+    fn time_to(&self, left: Number, now_ns: u64) -> Number {
+        let (before, present, open) = self.counted(now_ns);
+        let (start, period) = (whole(open) * whole(self.rules.period_ns), whole(self.rules.period_ns));
+        let (weighing, rest, start) = match left >= whole(present) {
+            true => (before, left - whole(present), start),
+            false => (present, left, start + &period),
+        };
+        let share = whole(1) - rest / whole(weighing);
+        (start + (share * period)).ceil() - whole(now_ns)
     }
 
     fn set_missing(&mut self, amount: Number, now_ns: u64) {
@@ -224,6 +316,7 @@ impl Oracle {
                 *used = u64::try_from(amount.to_integer()).expect("a count is at most two bursts");
                 *number = present.max(*number);
             }
+            Bucket::Counter { .. } => panic!("a counter is never told what is missing"),
         }
     }
 
@@ -238,6 +331,7 @@ impl Oracle {
                 let open = self.window_of(now_ns).max(number);
                 whole((u128::from(open) + 1) * u128::from(self.rules.period_ns)) - whole(now_ns)
             }
+            Bucket::Counter { .. } => self.time_to(self.missing(now_ns) - amount, now_ns),
         };
         u128::try_from(ns.to_integer()).expect("waits are well below 2^128 ns")
     }
