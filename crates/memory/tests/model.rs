@@ -62,15 +62,25 @@ fn any_op() -> impl Strategy<Value = Op> {
         4 => proptest::collection::vec(any_draw(), 0..6).prop_map(Op::Several),
         1 => (0..2u8, 0..KEYS).prop_map(|(limit, key)| Op::Reset { limit, key }),
         1 => (0..2u8, 0..KEYS, 1..4u64).prop_map(|(limit, key, tokens)| Op::Grant { limit, key, tokens }),
-        1 => (0..2u8, 0..6u8).prop_map(|(limit, quota)| Op::Change { limit, quota }),
+        1 => (0..2u8, 0..8u8).prop_map(|(limit, quota)| Op::Change { limit, quota }),
         6 => prop_oneof![0..400_000_000u64, 0..3_000_000_000u64].prop_map(Op::Wait),
         2 => (0..700_000_000u64).prop_map(Op::Late),
     ]
 }
 
-fn quotas() -> [Quota; 6] {
+fn quotas() -> [Quota; 8] {
     let window = |text| quota(text).with_algorithm(Algorithm::FixedWindow).unwrap();
-    [quota("3/s"), quota("7/s burst 2"), quota("1/s burst 5"), quota("4/2s"), window("4/s"), window("2/s")]
+    let counter = |text| quota(text).with_algorithm(Algorithm::SlidingCounter).unwrap();
+    [
+        quota("3/s"),
+        quota("7/s burst 2"),
+        quota("1/s burst 5"),
+        quota("4/2s"),
+        window("4/s"),
+        window("2/s"),
+        counter("4/s"),
+        counter("3/s"),
+    ]
 }
 
 struct Model {
