@@ -36,7 +36,7 @@ impl RedisStore {
         let most = most.max(need).tokens().min(charge.quota.burst());
         let terms = Terms::of(&charge.quota)?.pack(share(need), Cost::new(most), true);
         let seen = self.ask(Request { keys: vec![self.names.bucket(charge)], terms: vec![terms] }).await?;
-        let (Some(state), Some(is_taken)) = (seen.state(), seen.first_passed()) else {
+        let (Some(state), Some(is_taken)) = (seen.state(&charge.quota), seen.first_passed()) else {
             return Err(StoreError::Malformed);
         };
         let left = decide(&charge.quota, state, Cost::ZERO, seen.now()).0.remaining();

@@ -3,6 +3,7 @@
 //! ```text
 //! tg{KEY}tLIMIT        a token bucket
 //! tg{KEY}wLIMIT        a fixed window
+//! tg{KEY}cLIMIT        a sliding counter
 //! tg{KEY}r:ID          the record of a reservation, beside its first bucket
 //! ```
 //!
@@ -49,6 +50,7 @@ impl Names {
         name.push(match algorithm {
             Algorithm::TokenBucket => 't',
             Algorithm::FixedWindow => 'w',
+            Algorithm::SlidingCounter => 'c',
         });
         push_limit(&mut name, limit);
         name
@@ -120,7 +122,7 @@ mod tests {
         let limits = (0..1_000).map(|i| format!("limit-{i}"));
         let all: std::collections::HashSet<_> =
             limits.flat_map(|limit| Algorithm::ALL.map(|algorithm| name(&limit, algorithm))).collect();
-        assert_eq!(all.len(), 2_000);
+        assert_eq!(all.len(), 1_000 * Algorithm::ALL.len());
         assert!(all.iter().all(|name| name.len() == 28));
     }
 

@@ -16,8 +16,8 @@ pub const BURST_MAX: u64 = 1 << 31;
 /// The longest time in which a bucket may fill: 100 years of 365 days.
 pub const FILL_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// Bytes of one charge's terms: `<I4 d I4 I4 B` in the words of the script.
-const TERMS_BYTES: usize = 21;
+/// Bytes of one charge's terms: `<I4 d I4 I4 B` in the words of the script, and one that names what counts in windows.
+const TERMS_BYTES: usize = 22;
 
 /// What a call does with one of its buckets; the flags of the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,8 @@ pub enum OutOfRange {
     Fill,
     /// The period is no whole number of microseconds.
     Period,
+    /// A sliding counter of [`RATE_MAX_PER_S`] / 2 or more: its two counts share one number with the time.
+    Counter,
 }
 
 impl fmt::Display for OutOfRange {
@@ -73,6 +75,9 @@ impl fmt::Display for OutOfRange {
             Self::Fill => f.write_str("the bucket takes longer than 100 years to fill, the maximum in a shared store"),
             Self::Period => {
                 f.write_str("a shared store counts in microseconds, and the period is no whole number of them")
+            }
+            Self::Counter => {
+                write!(f, "a sliding counter takes less than {}/s in a shared store", RATE_MAX_PER_S / 2)
             }
         }
     }
@@ -86,7 +91,7 @@ pub(crate) struct Terms {
     tokens: u32,
     period_us: u64,
     burst: u32,
-    is_window: bool,
+    algorithm: Algorithm,
 }
 
 impl Terms {
@@ -108,21 +113,30 @@ impl Terms {
         if quota.time_to_fill() > FILL_MAX {
             return Err(OutOfRange::Fill);
         }
-        let is_window = quota.algorithm() == Algorithm::FixedWindow;
-        let divisor = if is_window { 1 } else { gcd(count, period_us).max(1) };
+        let algorithm = quota.algorithm();
+        if algorithm == Algorithm::SlidingCounter && 2 * count >= period_us {
+            return Err(OutOfRange::Counter);
+        }
+        // Windows are counted over the period as it was written.
+        let divisor = if algorithm == Algorithm::TokenBucket { gcd(count, period_us).max(1) } else { 1 };
         // At most 10^6 per second over a year leaves counts above 32 bits only where nothing can be reduced.
         let tokens = u32::try_from(count / divisor).map_err(|_| OutOfRange::Rate)?;
-        Ok(Self { tokens, period_us: period_us / divisor, burst, is_window })
+        Ok(Self { tokens, period_us: period_us / divisor, burst, algorithm })
     }
 
     /// Terms under which a bucket can be emptied, whatever it was written under.
     pub(crate) fn any(algorithm: Algorithm) -> Self {
-        Self { tokens: 1, period_us: 1, burst: 1, is_window: algorithm == Algorithm::FixedWindow }
+        Self { tokens: 1, period_us: 1, burst: 1, algorithm }
     }
 
     /// The terms of one charge, as the script unpacks them. More tokens than any bucket can lack are as many as it can.
     pub(crate) fn pack(&self, act: Act, tokens: Cost, is_last: bool) -> Vec<u8> {
-        let flags = u8::from(self.is_window) | act.flags() | u8::from(is_last) << 2;
+        let windows: Option<u8> = match self.algorithm {
+            Algorithm::TokenBucket => None,
+            Algorithm::FixedWindow => Some(1),
+            Algorithm::SlidingCounter => Some(2),
+        };
+        let flags = u8::from(windows.is_some()) | act.flags() | u8::from(is_last) << 2;
         let tokens = u32::try_from(tokens.tokens()).unwrap_or(u32::MAX);
         let mut packed = Vec::with_capacity(TERMS_BYTES);
         packed.extend(self.tokens.to_le_bytes());
@@ -134,6 +148,7 @@ impl Terms {
         if let Act::Share { need } = act {
             packed.extend(need.to_le_bytes());
         }
+        packed.extend(windows);
         packed
     }
 }
@@ -169,5 +184,11 @@ mod tests {
         assert_eq!(terms("1/year burst 101"), Err(OutOfRange::Fill));
         assert!(terms("1/year burst 100").is_ok());
         assert!(terms("1/s burst 2147483648").is_ok());
+        let counter = |limit: &str| {
+            let quota = limit.parse::<Limit>().unwrap().quota().unwrap();
+            Terms::of(&quota.with_algorithm(Algorithm::SlidingCounter).unwrap())
+        };
+        assert_eq!(counter("500000/s"), Err(OutOfRange::Counter));
+        assert!(counter("499999/s").is_ok());
     }
 }

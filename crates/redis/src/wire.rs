@@ -4,7 +4,9 @@
 //! remaining, when to come back, and whether it passed, in the same code as everywhere.
 
 use redis::Value;
-use tidegate_core::{CHARGES_MAX, Charge, Cost, Decision, Mode, Standing, State, Time, Verdict, decide_all};
+use tidegate_core::{
+    Algorithm, CHARGES_MAX, Charge, Cost, Decision, Mode, Quota, Standing, State, Time, Verdict, decide_all,
+};
 
 use crate::names::Names;
 use crate::terms::{Act, Terms};
@@ -90,7 +92,7 @@ impl<'a> Asked<'a> {
     /// The state on which this charge was decided.
     fn state_of(&self, charge: &Charge<'_>, seen: &Seen) -> Result<State, StoreError> {
         let place = self.charges.iter().position(|one| one.shares_bucket(charge)).ok_or(StoreError::Malformed)?;
-        seen.states.get(place).copied().ok_or(StoreError::Malformed)
+        seen.state_at(place, &charge.quota).ok_or(StoreError::Malformed)
     }
 
     /// The verdict on charges of which one can never pass: none is made, and the others are not looked up.
@@ -107,6 +109,20 @@ pub(crate) struct Seen {
     states: Vec<State>,
     passed: Vec<bool>,
     shown: Option<Shown>,
+}
+
+/// The state that the script counted in microseconds: of a sliding counter the stamp is one count away from the start of
+/// the window, so many ticks of its clock.
+fn in_nanoseconds(state: State, quota: &Quota) -> State {
+    if quota.algorithm() != Algorithm::SlidingCounter {
+        return state;
+    }
+    // A year of microseconds fits.
+    let period_us = u64::try_from(quota.rate().period().as_micros()).unwrap_or(u64::MAX).max(1);
+    let stamp_us = state.stamp().as_nanos() / 1_000;
+    let before = (period_us - stamp_us % period_us) % period_us;
+    let start = Time::from_nanos((stamp_us + before).saturating_mul(1_000));
+    State::of_counts(quota, before, state.deficit(), start)
 }
 
 /// What a bucket was written under, and how many milliseconds are left to it; negative if it never expires.
@@ -135,9 +151,13 @@ impl Seen {
         self.passed.first().copied()
     }
 
-    /// The state of the only entry.
-    pub(crate) fn state(&self) -> Option<State> {
-        self.states.first().copied()
+    /// The state of the only entry, of a bucket of this quota.
+    pub(crate) fn state(&self, quota: &Quota) -> Option<State> {
+        self.state_at(0, quota)
+    }
+
+    fn state_at(&self, place: usize, quota: &Quota) -> Option<State> {
+        self.states.get(place).map(|state| in_nanoseconds(*state, quota))
     }
 
     /// What was shown.

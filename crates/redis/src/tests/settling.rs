@@ -110,6 +110,28 @@ fn a_window_that_is_over_gives_nothing_back_to_a_later_one() {
 }
 
 #[test]
+fn a_sliding_counter_gives_back_to_the_window_in_which_it_was_taken() {
+    for kind in Kind::ALL {
+        let server = Server::start(kind);
+        let mut driven = Driven::new(&server);
+        let quota = charge("5/s", b"k").quota.with_algorithm(Algorithm::SlidingCounter).unwrap();
+        let charge = Charge { quota, ..charge("5/s", b"k") }.with_cost(Cost::new(5));
+        assert!(driven.reserve(&charge, ID, 900_000));
+        assert!(driven.take(&charge, 1, 1_200_000).is_allowed());
+        assert_eq!(driven.take(&charge, 0, 1_500_000).remaining(), 1);
+        // Of the earlier count, which weighs a half now, four are as if they had not been.
+        assert!(driven.settle(&charge, ID, 1, 1_500_000));
+        assert_eq!(driven.take(&charge, 0, 1_500_000).remaining(), 3);
+        // The window in which it was taken is over, and weighs nothing.
+        assert!(driven.reserve(&charge.with_cost(Cost::new(3)), ID, 1_500_000), "{kind:?}");
+        assert!(driven.take(&charge, 5, 3_100_000).is_allowed());
+        assert!(driven.settle(&charge.with_cost(Cost::new(3)), ID, 0, 3_200_000));
+        assert_eq!(driven.take(&charge, 0, 3_200_000).remaining(), 0);
+        assert!(driven.keys().iter().all(|(_, ms)| *ms > 0));
+    }
+}
+
+#[test]
 fn br_027_every_branch_leaves_an_expiry_or_nothing() {
     const HOUR_US: u64 = 3_600_000_000;
     let acts = |charge: &Charge<'_>| {
@@ -276,8 +298,9 @@ async fn a_bucket_is_shown_as_it_is_kept() {
             let decision = ask(&store, charge).await.unwrap();
             let kept = store.inspect(charge.limit, &quota, b"k").await.unwrap().unwrap();
             let at = if algorithm == Algorithm::TokenBucket { decision.decided_at() } else { kept.state.stamp() };
+            let fill = Duration::from_secs(if algorithm == Algorithm::SlidingCounter { 120 } else { 60 });
             assert_eq!(kept.state, State::from_parts(7, at), "{kind:?} {algorithm}");
-            assert_eq!((kept.quota.burst(), kept.quota.time_to_fill()), (60, Duration::from_secs(60)));
+            assert_eq!((kept.quota.burst(), kept.quota.time_to_fill()), (60, fill));
             assert!(kept.expires_in.is_some_and(|expires_in| expires_in <= decision.reset_after() + MILLISECONDS));
             assert!(kept.state.stamp() > Time::ZERO);
         }
