@@ -111,6 +111,7 @@ impl fmt::Display for Explanation {
                 match self.algorithm {
                     Algorithm::TokenBucket => token_bucket(f, &quota)?,
                     Algorithm::FixedWindow => fixed_window(f, &quota)?,
+                    Algorithm::SlidingCounter => sliding_counter(f, &quota)?,
                 }
                 self.leases.iter().try_for_each(|leases| leased(f, &quota, *leases))?;
                 f.write_str("  never exceeded ")?;
@@ -135,6 +136,9 @@ fn sustained(f: &mut fmt::Formatter<'_>, quota: &Quota) -> fmt::Result {
     match quota.algorithm() {
         Algorithm::TokenBucket => writeln!(f, ": one token comes back {about}every {each}"),
         Algorithm::FixedWindow => writeln!(f, ", counted from one edge of the clock to the next"),
+        // While the count before is not over, some of it weighs: part of a token, for which a whole one has to wait.
+        Algorithm::SlidingCounter if count == 1 => writeln!(f, "; a caller who never pauses gets 1 in two of them"),
+        Algorithm::SlidingCounter => writeln!(f, "; a caller who never pauses gets {}", Grouped(count - 1)),
     }
 }
 
@@ -148,8 +152,16 @@ fn fixed_window(f: &mut fmt::Formatter<'_>, quota: &Quota) -> fmt::Result {
     writeln!(f, "  at an edge     {twice} within a moment: the last of one window and the first of the next")
 }
 
+fn sliding_counter(f: &mut fmt::Formatter<'_>, quota: &Quota) -> fmt::Result {
+    token_bucket(f, quota)?;
+    writeln!(f, "  at an edge     nothing more: what was counted before it weighs on, less and less until the next")
+}
+
 fn leased(f: &mut fmt::Formatter<'_>, quota: &Quota, leases: Leases) -> fmt::Result {
     let (each, nodes) = (leases.tokens_each(quota), Grouped(leases.nodes.get().into()));
+    if quota.algorithm() == Algorithm::SlidingCounter {
+        return writeln!(f, "  leased         nothing: a {} is decided exactly", quota.algorithm());
+    }
     if each == 0 {
         return writeln!(
             f,
@@ -257,6 +269,24 @@ mod tests {
         let window = Limit::Quota(bucket.with_algorithm(Algorithm::FixedWindow).unwrap());
         assert_eq!(most(window), named(&[("second", 118), ("minute", 118), ("hour", 59 * 61)]));
         assert!(Explanation::of(window).to_string().contains("at an edge     118 within a moment"));
+    }
+
+    #[test]
+    fn a_sliding_counter_says_what_it_lets_through() {
+        let counter = |text| {
+            let Limit::Quota(bucket) = quota(text) else { panic!("a quota") };
+            Explanation::of(Limit::Quota(bucket.with_algorithm(Algorithm::SlidingCounter).unwrap()))
+        };
+        let expected = "59/min  (sliding-counter)\n  \
+            sustained      59 per min; a caller who never pauses gets 58\n  \
+            at once        59, after a pause of 2 min or more\n  \
+            at an edge     nothing more: what was counted before it weighs on, less and less until the next\n  \
+            never exceeded 59 in any second, 118 in any minute, 3,599 in any hour\n";
+        assert_eq!(counter("59/min").to_string(), expected);
+        assert!(counter("1/s").to_string().contains("1 per s; a caller who never pauses gets 1 in two of them"));
+        let leases = Leases { most: NonZeroU32::MAX, nodes: NonZeroU32::MIN };
+        let leased = counter("59/min").with_leases(leases).to_string();
+        assert!(leased.contains("leased         nothing: a sliding-counter is decided exactly"));
     }
 
     #[test]
