@@ -3,7 +3,7 @@
 
 It shares nothing with the Rust code. A token bucket is a fraction of tokens that is missing, and shrinks by the rate
 times the time that has passed; a fixed window is a count and the number of its window; a sliding counter has the count
-of the window before beside it. Only what is shown is rounded.
+of the window before beside it; a sliding log is a list of what passed when. Only what is shown is rounded.
 vectors/README.md describes the lines. The same file comes out every time.
 """
 
@@ -18,7 +18,7 @@ US, MS, S = 10**3, 10**6, 10**9
 MIN, H, DAY = 60 * S, 3600 * S, 86400 * S
 UNITS = {"us": US, "ms": MS, "s": S, "min": MIN, "h": H, "day": DAY, "week": 7 * DAY, "month": 30 * DAY, "year": 365 * DAY}
 LAST = 2**64 - 1
-TOKENS, WINDOW, COUNTER = "token-bucket", "fixed-window", "sliding-counter"
+TOKENS, WINDOW, COUNTER, LOG = "token-bucket", "fixed-window", "sliding-counter", "sliding-log"
 
 
 class Limit:
@@ -175,7 +175,67 @@ class SlidingCounter:
         self.limit = limit
 
 
-BUCKETS = {TOKENS: TokenBucket, WINDOW: FixedWindow, COUNTER: SlidingCounter}
+class SlidingLog:
+    """What passed when: pairs of an instant and tokens, the oldest first."""
+
+    def __init__(self, limit):
+        self.limit, self.passed = limit, []
+
+    def counting(self, now):
+        return [(at, tokens) for at, tokens in self.passed if now - at < self.limit.period]
+
+    def missing(self, now):
+        return sum(tokens for _, tokens in self.counting(now))
+
+    def repaired(self, now):
+        other = SlidingLog(self.limit)
+        ahead = self.passed and self.passed[-1][0] - now > self.limit.period
+        other.passed = [(min(at, now) if ahead else at, tokens) for at, tokens in self.passed]
+        return other
+
+    def charge(self, cost, now):
+        at = max([now] + [at for at, _ in self.passed])
+        self.passed = self.counting(now)
+        if cost == 0:
+            return
+        # There are no more entries than the count: a debt can make the newest take it in.
+        if self.passed and (self.passed[-1][0] == at or len(self.passed) == self.limit.count):
+            cost += self.passed.pop()[1]
+        self.passed.append((at, cost))
+
+    def time_for(self, tokens, now):
+        if tokens <= 0:
+            return 0
+        leaving = 0
+        for at, some in self.counting(now):
+            leaving += some
+            if leaving >= tokens:
+                return at + self.limit.period - now
+        raise AssertionError("no more than there is can leave")
+
+    def take_off(self, tokens, order):
+        """Takes tokens off the entries, the newest (-1) or the oldest (1) first."""
+        kept = []
+        for at, some in self.passed[::order]:
+            off = min(some, tokens)
+            tokens -= off
+            kept += [(at, some - off)] if some > off else []
+        self.passed = kept[::order]
+
+    def grant(self, tokens, now):
+        self.passed = self.counting(now)
+        self.take_off(tokens, -1)
+
+    def owe(self, tokens, now):
+        self.charge(min(tokens, 2 * self.limit.burst - self.missing(now)), now)
+
+    def replace(self, limit, now):
+        self.passed = self.counting(now)
+        self.take_off(max(0, self.missing(now) - limit.burst), 1)
+        self.limit = limit
+
+
+BUCKETS = {TOKENS: TokenBucket, WINDOW: FixedWindow, COUNTER: SlidingCounter, LOG: SlidingLog}
 
 
 def ruling(bucket, cost, now):
@@ -323,6 +383,10 @@ def runs():
         if "burst" not in text and limit.count:
             yield run(f"windows of {text}", text, i * S + 3, 100 * i + 50, WINDOW)
             yield run(f"windows of {text}, today", text, 1771404500 * S, 100 * i + 51, WINDOW)
+        if "burst" not in text and 0 < limit.count <= 10_000:
+            yield run(f"logs of {text}", text, i * S + 3, 100 * i + 80, LOG)
+            for j, start in enumerate([i * S, 1771404500 * S]):
+                yield run(f"logs of {text}, whole microseconds, {j + 1}", text, start, 100 * i + 81 + j, LOG, US)
         if "burst" not in text and limit.count and 2 * limit.count < limit.period:
             yield run(f"counters of {text}", text, i * S + 3, 100 * i + 60, COUNTER)
             for j, start in enumerate([i * S, 1771404500 * S, 1771404500 * S + limit.period // 3 * 2]):
@@ -348,8 +412,8 @@ def families():
         {"all": "1000000000/s burst 4294967296", "one": "1/year burst 2"},
     ]
     for i, limits in enumerate(sets):
-        for j, algorithm in enumerate([TOKENS, TOKENS, WINDOW, COUNTER, COUNTER]):
-            tick = US if j == 4 else 1
+        for j, algorithm in enumerate([TOKENS, TOKENS, WINDOW, COUNTER, COUNTER, LOG, LOG]):
+            tick = US if j in (4, 6) else 1
             if algorithm != TOKENS and any("burst" in text for text in limits.values()):
                 continue
             yield family(f"several limits {i + 1}.{j + 1}", limits, 7000 + 10 * i + j, algorithm, tick)
@@ -385,6 +449,11 @@ def laws():
     yield one_limit("law 1: nor does a sliding counter", "59/min", [(59 * S, 59), (59 * S, 1), (61 * S, 59), (61 * S, 1), (61 * S, 0)], COUNTER)
     yield one_limit("law 1: the same one request at a time, in a counter", "59/min",
         [(59 * S, 1)] * 60 + [(61 * S, 1)] * 3 + [(63 * S, 1)] * 3, COUNTER)
+    yield one_limit("law 1: nor does a sliding log", "59/min", [(59 * S, 59), (59 * S, 1), (61 * S, 59), (61 * S, 1), (119 * S - 1, 1), (119 * S, 59)], LOG)
+    yield one_limit("law 1: the same one request at a time, in a log", "59/min",
+        [(59 * S, 1)] * 60 + [(61 * S, 1)] * 3 + [(119 * S, 1)] * 60, LOG)
+    yield one_limit("law 1: what passed counts for a period and no longer", "3/10s",
+        [(t * S, 1) for t in (0, 3, 6, 9, 10, 12, 13, 15, 16, 19, 20)], LOG)
     yield one_limit("law 1: a counter passes twice its count in one period", "60/min",
         [(0, 60), (MIN - 1, 1), (2 * MIN - 1, 60), (2 * MIN - 1, 59), (2 * MIN, 1), (2 * MIN, 1)], COUNTER)
     yield one_limit("law 1: a counter across its edge", "10/min", [(50 * S, 10), (MIN - 1, 1), (MIN, 1), (66 * S - 1, 1), (66 * S, 1), (66 * S, 1), (90 * S, 4)], COUNTER)
@@ -422,6 +491,12 @@ def laws():
     yield one_limit("law 5: the largest cost", "10/s", [(0, LAST), (0, 10)])
     yield one_limit("law 5: zero is never", "0/h", [(0, 1), (0, 0), (DAY, 1), (DAY, LAST)])
     yield one_limit("law 5: never in a window", "4/s", [(0, 5), (0, 4), (S, 5), (S, LAST)], WINDOW)
+    yield one_limit("law 3: denials in a log", "3/s", [(0, 2), (1, 2), (2, 1), (3, 1), (S, 1), (S, 2), (S + 1, 1), (S + 2, 1)], LOG)
+    yield one_limit("law 4: the waits of a log, for each cost", "10/min",
+        [(S, 3), (2 * S, 1), (4 * S, 4), (8 * S, 2)] + [(10 * S, cost) for cost in range(1, 11)]
+        + [(61 * S - 1, 3), (61 * S, 4), (61 * S, 3), (62 * S - 1, 1), (62 * S, 1)], LOG)
+    yield one_limit("law 5: never in a log", "4/s", [(0, 5), (0, 4), (S, 5), (S, LAST), (2 * S, 4)], LOG)
+    yield one_limit("law 6: a look in a log", "2/min", [(0, 0), (5, 1), (7, 1), (7, 0), (MIN + 4, 0), (MIN + 5, 0), (MIN + 6, 0), (MIN + 7, 0), (MIN + 7, 2)], LOG)
     yield one_limit("law 5: never in a counter", "4/s", [(0, 5), (0, 4), (S, 5), (S, LAST), (2 * S, 4)], COUNTER)
     yield one_limit("law 6: a look changes nothing", "2/min", [(0, 0), (0, 1), (0, 0), (0, 1), (0, 0), (29 * S, 0), (30 * S, 0), (30 * S, 1)])
     yield one_limit("law 6: a look in a window", "2/min", [(0, 0), (0, 2), (0, 0), (MIN - 1, 0), (MIN, 0)], WINDOW)
@@ -442,6 +517,13 @@ def laws():
     yield one_limit("law 9: in a counter the earlier window weighs in full until its clock is back", "4/min", [(4 * MIN, 3), (5 * MIN, 1), (4 * MIN + 1, 1), (5 * MIN, 1), (320 * S, 1)], COUNTER)
     yield one_limit("law 9: a counter more than a period ahead becomes the present one", "2/min", [(5 * MIN, 2), (4 * MIN - 1, 1), (4 * MIN, 1), (4 * MIN + 30 * S, 1)], COUNTER)
     yield one_limit("law 9: a look repairs no counter", "2/min", [(5 * MIN, 2), (MIN, 0), (5 * MIN, 1)], COUNTER)
+    yield one_limit("law 9: in a log nothing leaves twice", "2/min", [(5 * MIN, 2), (4 * MIN, 1), (4 * MIN, 0), (5 * MIN, 1), (6 * MIN - 1, 1), (6 * MIN, 1)], LOG)
+    yield one_limit("law 9: a log that stands more than a period ahead becomes the present", "2/min", [(5 * MIN, 1), (4 * MIN - 1, 1), (4 * MIN, 1), (5 * MIN - 2, 1), (5 * MIN - 1, 1)], LOG)
+    yield one_limit("law 9: a denial repairs a log", "2/min", [(5 * MIN, 2), (3 * MIN, 1), (4 * MIN - 1, 1), (4 * MIN, 1)], LOG)
+    yield one_limit("law 9: a look repairs no log", "2/min", [(5 * MIN, 2), (MIN, 0), (5 * MIN, 1)], LOG)
+    yield one_limit("law 9: what passes after a step back leaves with the newest", "3/min", [(5 * MIN, 1), (270 * S, 1), (6 * MIN - 1, 2), (6 * MIN, 3)], LOG)
+    yield one_limit("law 10: a log raised and lowered", "5/min", [(0, 2), (S, 3), (2 * S, "replace", "8/min"), (2 * S, 4), (2 * S, 2), (2 * S, "replace", "4/min"), (2 * S, 1), (61 * S, 1), (61 * S, 2), (62 * S, 2)], LOG)
+    yield one_limit("law 10: a log into another period", "5/min", [(0, 2), (30 * S, 3), (MIN, "replace", "5/h"), (MIN, 3), (MIN, 2), (H + 30 * S - 1, 1), (H + 30 * S, 3)], LOG)
     yield one_limit("law 10: raised, the growth is there at once", "5/min", [(0, 5), (0, 1), (0, "replace", "8/min"), (0, 4), (0, 3), (0, 1)])
     yield one_limit("law 10: lowered, it is gone at once", "10/min", [(0, 3), (0, "replace", "5/min"), (0, 3), (0, 2), (0, 1)])
     yield one_limit("law 10: a debt above the new burst becomes the new burst", "10/s", [(0, 10), (0, "replace", "2/s"), (0, 1), (500 * MS, 1), (500 * MS, 1), (S, 2)])
@@ -472,6 +554,10 @@ def laws():
     yield one_limit("debt: of a full bucket it is a charge", "10/min", [(0, "owe", 4), (0, 7), (0, 6), (0, 1)])
     yield one_limit("debt: a changed limit cuts it to the new burst", "10/s", [(0, 10), (0, "owe", 10), (0, "replace", "20/s"), (0, 1), (50 * MS, 1), (S, "replace", "5/s"), (S, 5)])
     yield one_limit("debt: in a window, until it is over", "10/min", [(MIN, 10), (MIN, "owe", 40), (MIN, "grant", 9), (MIN, 1), (MIN, "grant", 2), (MIN, 1), (2 * MIN, 10)], WINDOW)
+    yield one_limit("grant: in a log, those that passed last", "4/min", [(0, 2), (S, 2), (2 * S, "grant", 3), (2 * S, 0), (2 * S, 3), (MIN, 1), (MIN + S, 1), (MIN + S, "grant", 9), (MIN + S, 4)], LOG)
+    yield one_limit("debt: in a log it leaves like what passed", "10/min", [(0, 10), (S, "owe", 5), (S, 1), (MIN, 5), (MIN, 1), (61 * S, 5)], LOG)
+    yield one_limit("debt: in a log no more than two bursts", "10/min", [(0, 10), (S, "owe", 40), (S, 0), (MIN, 1), (61 * S - 1, 1), (61 * S, 10)], LOG)
+    yield one_limit("debt: a log of one takes it in", "1/min", [(0, 1), (S, "owe", 9), (MIN, 1), (61 * S - 1, 1), (61 * S, 1)], LOG)
     yield one_limit("debt: in a counter it weighs like any other count", "10/min", [(MIN, 10), (MIN, "owe", 5), (MIN, 1), (2 * MIN, 1), (144 * S - 1, 1), (144 * S, 1), (3 * MIN, 9)], COUNTER)
     yield one_limit("debt: in a counter no more than two bursts", "10/min", [(MIN, 10), (MIN, "owe", 40), (MIN, 0), (100 * S, "owe", 1), (2 * MIN, "owe", 1), (125 * S, "owe", 9), (125 * S, 1), (3 * MIN, 1), (5 * MIN, 10)], COUNTER)
     yield one_limit("debt: a step back that its size explains keeps it", "1/s burst 10", [(40 * S, 10), (40 * S, "owe", 10), (20 * S, 1), (40 * S, 0), (51 * S, 1)])
@@ -486,6 +572,7 @@ def laws():
     yield one_limit("the end of time", "10/s", [(LAST - S, 10), (LAST - S, 1), (LAST, 10), (LAST, 1)])
     yield one_limit("the end of time in windows", "10/s", [(LAST - S, 10), (LAST, 10), (LAST, 1)], WINDOW)
     yield one_limit("the end of time in counters", "10/s", [(LAST - 2 * S, 10), (LAST - S, 10), (LAST - S, 1), (LAST, 10), (LAST, 1)], COUNTER)
+    yield one_limit("the end of time in logs", "10/s", [(LAST - 2 * S, 10), (LAST - S, 10), (LAST - S, 1), (LAST, 10), (LAST, 1)], LOG)
     yield several_limits("law 7: one that denies spares the other", {"a": "1/min", "b": "5/min"},
         [(0, [("a", "x"), ("b", "x")])] * 3 + [(0, [("b", "x")])])
     yield several_limits("law 7: the order does not matter", {"a": "1/min", "b": "5/min"},
@@ -506,6 +593,10 @@ def laws():
         [(t * MIN, [("a", "x"), ("b", "x")]) for t in (0, 0, 0, 1, 1, 60, 60)], WINDOW)
     yield several_limits("law 7: in counters", {"a": "2/min", "b": "3/h"},
         [(t * MIN, [("a", "x"), ("b", "x")]) for t in (0, 0, 0, 1, 1, 2, 60, 60, 120)], COUNTER)
+    yield several_limits("law 7: in logs", {"a": "2/min", "b": "3/h"},
+        [(t * MIN, [("a", "x"), ("b", "x")]) for t in (0, 0, 0, 1, 1, 2, 60, 60, 120)], LOG)
+    yield several_limits("law 7: twice the same log is summed", {"a": "5/min"},
+        [(0, [("a", "x", 2), ("a", "x", 2)]), (0, [("a", "x", 1), ("a", "x", 1)]), (0, [("a", "x"), ("a", "y")]), (0, [("a", "x"), ("a", "y", 9)])], LOG)
     yield several_limits("law 7: no charge at all", {"a": "1/min"}, [(0, [])])
 
 
@@ -560,6 +651,9 @@ def reports():
     script += [(k * MIN, [("minute", "client-1"), ("day", "client-1")]) for k in range(1, 11) for _ in range(5)]
     yield several_limits("BR-067", {"minute": "5/min", "day": "50/day"}, script)
     yield one_limit("BR-069", "10/min", [(0, 20)] + [(0, 1)] * 10)
+    yield one_limit("BR-061", "3/10s", [(0, 1), (4 * S, 1), (8 * S, 1), (9 * S, 1), (10 * S, 1), (10 * S, 1)], LOG)
+    yield one_limit("BR-101", "10/60s", [(7 * S, 1)] * 50, LOG)
+    yield one_limit("BR-147", "5/60s", [(3 * S, 1)] * 50, LOG)
     yield one_limit("BR-074", "5/h", [(0, 1)] * 5 + [(MIN, "replace", "50/h"), (MIN, 1)])
     yield one_limit("BR-076", "10/min", [(0, "replace", "100/min")] + [(0, 1)] * 50 + [(0, 0)])
     yield one_limit("BR-078", "10/s", [(0, 1)] * 3 + [(0, "replace", "5/s")] + [(0, 1)] * 10 + [(0, "replace", "10/s")] + [(0, 1)] * 6)

@@ -111,7 +111,7 @@ fn a_wrong_flag_is_refused_with_what_was_likely_meant() {
         (["--upstream-host", "x"], "expected `client` or `upstream`"),
         (["--stream-timeout", "0"], "expected a whole number of seconds from 1 to 604800"),
         (["--upstream", "127.0.0.1:9000"], "write it like `http://127.0.0.1:9000`"),
-        (["--algorithm", "x"], "[possible values: token-bucket, fixed-window, sliding-counter]"),
+        (["--algorithm", "x"], "[possible values: token-bucket, fixed-window, sliding-counter, sliding-log]"),
         (["--at-bound", "x"], "[possible values: displace, deny, pool]"),
         (["--admin", "0.0.0.0:9464"], "without a token it asks nobody who they are; add --admin-token-file"),
         (["--admin", "no"], "expected an address with a port, such as 127.0.0.1:9464, or off"),

@@ -13,11 +13,13 @@ pub enum Algorithm {
     /// Counts per period, and lets the count before weigh as much as the last period covers of it; over any span d at most
     /// count + rate x d passes.
     SlidingCounter,
+    /// Remembers whatever passed for a period; at most the count passes in any period, exactly.
+    SlidingLog,
 }
 
 impl Algorithm {
     /// Every algorithm, the default first.
-    pub const ALL: [Self; 3] = [Self::TokenBucket, Self::FixedWindow, Self::SlidingCounter];
+    pub const ALL: [Self; 4] = [Self::TokenBucket, Self::FixedWindow, Self::SlidingCounter, Self::SlidingLog];
 
     /// The name that flags and configuration files use.
     #[must_use]
@@ -26,6 +28,7 @@ impl Algorithm {
             Self::TokenBucket => "token-bucket",
             Self::FixedWindow => "fixed-window",
             Self::SlidingCounter => "sliding-counter",
+            Self::SlidingLog => "sliding-log",
         }
     }
 
@@ -35,6 +38,7 @@ impl Algorithm {
             Self::TokenBucket => "token bucket",
             Self::FixedWindow => "fixed window",
             Self::SlidingCounter => "sliding counter",
+            Self::SlidingLog => "sliding log",
         }
     }
 }

@@ -4,7 +4,7 @@ use core::cmp::Reverse;
 use core::fmt;
 use core::time::Duration;
 
-use crate::{Cost, Decision, Handling, Quota, State, Time, decide};
+use crate::{Cost, Decision, Handling, LogView, Quota, State, Time, decide, decide_log};
 
 /// The most charges in one decision.
 pub const CHARGES_MAX: usize = 16;
@@ -242,13 +242,30 @@ pub fn decide_all(
     decisions: &mut [Decision],
     now: Time,
 ) -> Verdict {
+    decide_all_with_logs(charges, standings, [None; CHARGES_MAX].get(..charges.len()).unwrap_or(&[]), decisions, now)
+}
+
+/// [`decide_all`], where sliding logs are among the buckets: `views[i]` is what charge `i`, or the sum of those on its
+/// log, needs to know of it, and its standing is `Ok` with any state. Whoever keeps the logs charges them in the same
+/// step: those of the decisions that allow, if the verdict does, and but for guards.
+///
+/// # Panics
+/// As [`decide_all`].
+pub fn decide_all_with_logs(
+    charges: &[Charge<'_>],
+    standings: &mut [Standing],
+    views: &[Option<LogView>],
+    decisions: &mut [Decision],
+    now: Time,
+) -> Verdict {
     assert!(charges.len() <= CHARGES_MAX, "at most {CHARGES_MAX} charges in one decision");
     assert!(charges.len() == standings.len() && charges.len() == decisions.len(), "one standing and decision each");
+    assert!(charges.len() == views.len(), "one view, or none, each");
     let mut next = [State::FULL; CHARGES_MAX];
     for (i, charge) in charges.iter().enumerate() {
         match first_place(charges, i) {
             first if first < i => decisions[i] = decisions[first],
-            _ => (decisions[i], next[i]) = decide_one(charge, standings[i], total_cost(charges, i), now),
+            _ => (decisions[i], next[i]) = decide_one(charge, standings[i], views[i], total_cost(charges, i), now),
         }
     }
     let verdict = Verdict::over(charges, decisions);
@@ -256,7 +273,7 @@ pub fn decide_all(
         let first = first_place(charges, i);
         let Ok(before) = standings[first] else { continue };
         if !verdict.allowed && decision.is_allowed() {
-            *decision = decision.uncharged(before);
+            *decision = uncharged(*decision, before, views[first]);
         } else if first == i {
             // Charged; or denied, when the state that follows is the old one or its repair.
             standings[i] = Ok(next[i]);
@@ -265,15 +282,30 @@ pub fn decide_all(
     if verdict.allowed { verdict } else { Verdict::over(charges, decisions) }
 }
 
-fn decide_one(charge: &Charge<'_>, standing: Standing, cost: Cost, now: Time) -> (Decision, State) {
+fn decide_one(
+    charge: &Charge<'_>,
+    standing: Standing,
+    view: Option<LogView>,
+    cost: Cost,
+    now: Time,
+) -> (Decision, State) {
+    let (decision, next) = match (standing, view) {
+        (Ok(state), Some(view)) => (decide_log(&charge.quota, view, cost, now), state),
+        (Ok(state), None) => decide(&charge.quota, state, cost, now),
+        (Err(Held(wait)), _) => (Decision::held(&charge.quota, cost, now, wait), State::FULL),
+    };
     match standing {
-        Ok(state) if charge.mode == Mode::Guard => {
-            let (decision, next) = decide(&charge.quota, state, cost, now);
-            // What would have been taken is not; a repair of the stamp, which only a denial brings, is kept.
-            if decision.is_allowed() { (decision.uncharged(state), state) } else { (decision, next) }
-        }
-        Ok(state) => decide(&charge.quota, state, cost, now),
-        Err(Held(wait)) => (Decision::held(&charge.quota, cost, now, wait), State::FULL),
+        // What would have been taken is not; a repair of the stamp, which only a denial brings, is kept.
+        Ok(before) if charge.mode == Mode::Guard && decision.is_allowed() => (uncharged(decision, before, view), before),
+        _ => (decision, next),
+    }
+}
+
+/// The decision as it is where nothing was taken, from what it was made on.
+fn uncharged(decision: Decision, before: State, view: Option<LogView>) -> Decision {
+    match view {
+        Some(view) => decision.uncharged_log(view),
+        None => decision.uncharged(before),
     }
 }
 

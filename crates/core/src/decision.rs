@@ -6,7 +6,9 @@
 use core::time::Duration;
 
 use crate::step::{Ruling, Step, step};
-use crate::{Algorithm, Cost, Quota, State, Time, fixed_window, sliding_counter, time::span, token_bucket};
+use crate::{
+    Algorithm, Cost, LogView, Quota, State, Time, fixed_window, sliding_counter, sliding_log, time::span, token_bucket,
+};
 
 /// What was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,10 +45,31 @@ pub struct Decision {
     now: Time,
     /// The bucket after the decision, brought up to `now`.
     state: State,
+    /// Of a sliding log, which has more to say than two numbers.
+    leaving: Leaving,
     /// A wait that has another cause than the bucket, in nanoseconds; zero if there is none.
     held_ns: u64,
     held_by: HeldBy,
     quota: Quota,
+}
+
+/// The entries of a log that have to leave for one more token, and for the cost; by their instants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Leaving {
+    next: Time,
+    enough: Time,
+}
+
+impl Leaving {
+    fn of(view: LogView) -> Self {
+        Self { next: view.next, enough: view.enough }
+    }
+
+    /// Of a log of one entry; of no interest where there is no log.
+    #[inline]
+    const fn at(state: State) -> Self {
+        Self { next: state.stamp, enough: state.stamp }
+    }
 }
 
 /// May a request of this cost pass now? Gives the answer and the state that follows from it.
@@ -56,7 +79,21 @@ pub struct Decision {
 #[inline]
 pub fn decide(quota: &Quota, state: State, cost: Cost, now: Time) -> (Decision, State) {
     let Step { ruling, seen, next } = step(quota, state, cost, now);
-    (Decision { ruling, cost, now, state: seen, held_ns: 0, held_by: HeldBy::Room, quota: *quota }, next)
+    let leaving = Leaving::at(seen);
+    (Decision { ruling, cost, now, state: seen, leaving, held_ns: 0, held_by: HeldBy::Room, quota: *quota }, next)
+}
+
+/// [`decide`] for a sliding log, from what this cost needs to know of it. If it passes, [`Log::charge`] is to follow, in
+/// the same step; if it is denied, [`Log::repair`].
+///
+/// [`Log::charge`]: crate::Log::charge
+/// [`Log::repair`]: crate::Log::repair
+pub fn decide_log(quota: &Quota, view: LogView, cost: Cost, now: Time) -> Decision {
+    let ruling = view.ruling(quota, cost);
+    let is_charged = ruling == Ruling::Allowed && cost > Cost::ZERO;
+    let seen = if is_charged { view.charged(cost.tokens(), now) } else { view };
+    let (state, leaving) = (seen.state(), Leaving::of(seen));
+    Decision { ruling, cost, now, state, leaving, held_ns: 0, held_by: HeldBy::Room, quota: *quota }
 }
 
 impl Decision {
@@ -69,7 +106,8 @@ impl Decision {
             n if n > quota.burst() => Ruling::Never,
             _ => Ruling::Denied,
         };
-        Self { ruling, cost, now, state: State::FULL, held_ns, held_by: HeldBy::Room, quota: *quota }
+        let leaving = Leaving::default();
+        Self { ruling, cost, now, state: State::FULL, leaving, held_ns, held_by: HeldBy::Room, quota: *quota }
     }
 
     /// A denial because the store cannot answer, which is expected to last for `wait`.
@@ -95,7 +133,12 @@ impl Decision {
     #[inline]
     pub fn uncharged(self, before: State) -> Self {
         let look = step(&self.quota, before, Cost::ZERO, self.now);
-        Self { state: look.seen, ..self }
+        Self { state: look.seen, leaving: Leaving::at(look.seen), ..self }
+    }
+
+    /// [`Decision::uncharged`] for a sliding log.
+    pub fn uncharged_log(self, view: LogView) -> Self {
+        Self { state: view.state(), leaving: Leaving::of(view), ..self }
     }
 
     /// Did it pass?
@@ -134,6 +177,7 @@ impl Decision {
             Algorithm::TokenBucket => token_bucket::remaining(&self.quota, self.state, self.now),
             Algorithm::FixedWindow => fixed_window::remaining(&self.quota, self.state),
             Algorithm::SlidingCounter => sliding_counter::remaining(&self.quota, self.state, self.now),
+            Algorithm::SlidingLog => sliding_log::remaining(&self.quota, self.state),
         }
     }
 
@@ -144,6 +188,7 @@ impl Decision {
             Algorithm::TokenBucket => token_bucket::reset_ns(&self.quota, self.state, self.now),
             Algorithm::FixedWindow => fixed_window::reset_ns(&self.quota, self.state, self.now),
             Algorithm::SlidingCounter => sliding_counter::reset_ns(&self.quota, self.state, self.now),
+            Algorithm::SlidingLog => sliding_log::reset_ns(&self.quota, self.state, self.now),
         };
         span(ns.max(u128::from(self.held_ns)))
     }
@@ -158,7 +203,7 @@ impl Decision {
         if more > self.quota.burst() {
             return self.reset_after();
         }
-        span(self.wait_ns_for(Cost::new(more)))
+        span(self.wait_ns_for(Cost::new(more), self.leaving.next))
     }
 
     /// The quota that it was decided under.
@@ -201,14 +246,16 @@ impl Decision {
         if self.held_ns > 0 {
             return Duration::from_nanos(self.held_ns);
         }
-        span(self.wait_ns_for(self.cost))
+        span(self.wait_ns_for(self.cost, self.leaving.enough))
     }
 
-    fn wait_ns_for(&self, cost: Cost) -> u128 {
+    /// The wait for `cost`; of a log, for the entry that must leave for it.
+    fn wait_ns_for(&self, cost: Cost, leaving: Time) -> u128 {
         match self.quota.algorithm() {
             Algorithm::TokenBucket => token_bucket::wait_ns(&self.quota, self.state, cost, self.now),
             Algorithm::FixedWindow => fixed_window::wait_ns(&self.quota, self.state, self.now),
             Algorithm::SlidingCounter => sliding_counter::wait_ns(&self.quota, self.state, cost, self.now),
+            Algorithm::SlidingLog => sliding_log::wait_ns(&self.quota, leaving, self.now),
         }
     }
 }

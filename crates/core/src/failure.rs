@@ -109,7 +109,7 @@ impl Fraction {
         let burst = burst.max(u128::from(quota.burst().min(1))) as u64;
         let scaled = match quota.algorithm() {
             _ if self == Self::WHOLE || quota.burst() == 0 => None,
-            Algorithm::FixedWindow | Algorithm::SlidingCounter => {
+            Algorithm::FixedWindow | Algorithm::SlidingCounter | Algorithm::SlidingLog => {
                 Rate::new(burst, quota.rate().period()).and_then(Quota::new).ok()
             }
             Algorithm::TokenBucket => self.of_rate(quota.rate()).and_then(|rate| Quota::with_burst(rate, burst).ok()),

@@ -77,12 +77,12 @@ pub enum Sharing {
 impl Sharing {
     /// The most tokens of one key that a process holds ahead under `quota`: what is said, and no more than a quarter of
     /// the burst, so that others find some. Zero if that leaves less than two: then the limit is decided exactly. So is a
-    /// sliding counter: what is given back unused would have to name the window in which it was taken.
+    /// sliding counter or log: what is given back unused would have to name the time at which it was taken.
     #[must_use]
     pub fn most_ahead(self, quota: &Quota) -> u64 {
         match self {
             Self::Exact => 0,
-            Self::Leased { .. } if quota.algorithm() == Algorithm::SlidingCounter => 0,
+            Self::Leased { .. } if matches!(quota.algorithm(), Algorithm::SlidingCounter | Algorithm::SlidingLog) => 0,
             Self::Leased { most } => match u64::from(most.get()).min(quota.burst() / 4) {
                 most @ 2.. => most,
                 _ => 0,

@@ -22,7 +22,7 @@
 //! ```
 //!
 //! Read the modules in this order: `time`, `quota`, `state`, `step`, `token_bucket`, `fixed_window`, `sliding_counter`,
-//! `decision`, then
+//! `sliding_log`, `decision`, then
 //! `limit` (the text that people write), `charge` and `store` (several limits in one step, and where buckets live), and
 //! `reservation` (an estimate now, the true cost later).
 
@@ -42,6 +42,7 @@ mod period;
 mod quota;
 mod reservation;
 mod sliding_counter;
+mod sliding_log;
 mod state;
 mod step;
 mod store;
@@ -50,9 +51,11 @@ mod time;
 mod token_bucket;
 
 pub use algorithm::{Algorithm, UnknownAlgorithm};
-pub use charge::{CHARGES_MAX, Charge, Held, LimitId, Mode, Source, Standing, Verdict, decide_all, total_cost};
+pub use charge::{
+    CHARGES_MAX, Charge, Held, LimitId, Mode, Source, Standing, Verdict, decide_all, decide_all_with_logs, total_cost,
+};
 pub use cost::Cost;
-pub use decision::{Decision, HeldBy, Outcome, decide};
+pub use decision::{Decision, HeldBy, Outcome, decide, decide_log};
 pub use failure::{FailureMode, FailureModeError, Fraction, FractionError};
 pub use handling::{AtBound, Handling, Sharing};
 pub use limit::Limit;
@@ -60,6 +63,7 @@ pub use limit_error::LimitError;
 pub use period::PeriodText;
 pub use quota::{BURST_MAX, COUNT_MAX, PERIOD_MAX, Quota, QuotaError, Rate};
 pub use reservation::{OPEN_FOR, ReservationId, Settled, open_quota, settle, settlements};
+pub use sliding_log::{LOG_MAX, Log, LogEntry, LogPlace, LogView};
 pub use state::{State, carry_over, full_at, grant, owe};
 pub use store::{Kept, Store};
 

@@ -7,7 +7,7 @@ use core::fmt;
 use core::num::NonZeroU64;
 use core::time::Duration;
 
-use crate::Algorithm;
+use crate::{Algorithm, LOG_MAX};
 
 /// The largest burst: 2^32.
 pub const BURST_MAX: u64 = 1 << 32;
@@ -103,15 +103,18 @@ impl Quota {
     ///
     /// # Errors
     /// A window or a counter holds exactly its count, so another burst is refused; and a sliding counter whose count is
-    /// not below half of the nanoseconds of its period.
+    /// not below half of the nanoseconds of its period, and a sliding log of more than [`LOG_MAX`].
     pub const fn with_algorithm(self, algorithm: Algorithm) -> Result<Self, QuotaError> {
         match algorithm {
-            Algorithm::FixedWindow | Algorithm::SlidingCounter if self.burst != self.rate.count && self.burst != 0 => {
+            Algorithm::FixedWindow | Algorithm::SlidingCounter | Algorithm::SlidingLog
+                if self.burst != self.rate.count && self.burst != 0 =>
+            {
                 Err(QuotaError::BurstIsNotTheCount(algorithm))
             }
             Algorithm::SlidingCounter if 2 * self.burst >= self.rate.period_ns.get() => {
                 Err(QuotaError::TooFastForACounter)
             }
+            Algorithm::SlidingLog if self.burst > LOG_MAX => Err(QuotaError::TooLargeForALog),
             _ => Ok(Self { algorithm, ..self }),
         }
     }
@@ -154,6 +157,7 @@ impl Quota {
             Algorithm::TokenBucket => 0,
             Algorithm::FixedWindow => 1,
             Algorithm::SlidingCounter => 2,
+            Algorithm::SlidingLog => 3,
         };
         let Rate { count, period_ns, tokens, per_ns } = self.rate;
         [count, period_ns.get(), tokens.get(), per_ns.get(), self.burst << 8 | algorithm]
@@ -174,6 +178,7 @@ impl Quota {
             0 => Algorithm::TokenBucket,
             1 => Algorithm::FixedWindow,
             2 => Algorithm::SlidingCounter,
+            3 => Algorithm::SlidingLog,
             _ => return None,
         };
         let rate = Rate { count, period_ns, tokens, per_ns };
@@ -183,7 +188,7 @@ impl Quota {
     /// The most tokens that can ever pass within any span of length `span`.
     ///
     /// For a token bucket and a sliding counter floor(burst + rate x span); for a fixed window
-    /// count x (ceil(span / period) + 1).
+    /// count x (ceil(span / period) + 1), for a sliding log count x ceil(span / period).
     /// At most 2^64 - 1.
     #[must_use]
     pub fn most_within(&self, span: Duration) -> u64 {
@@ -198,6 +203,9 @@ impl Quota {
                 .div_ceil(u128::from(self.rate.period_ns.get()))
                 .saturating_add(1)
                 .saturating_mul(u128::from(self.rate.count)),
+            Algorithm::SlidingLog => {
+                ns.div_ceil(u128::from(self.rate.period_ns.get())).saturating_mul(u128::from(self.rate.count))
+            }
         };
         u64::try_from(most).unwrap_or(u64::MAX)
     }
@@ -210,7 +218,7 @@ impl Quota {
                 (u128::from(self.burst) * u128::from(self.rate.per_ns.get()))
                     .div_ceil(u128::from(self.rate.tokens.get())),
             ),
-            Algorithm::FixedWindow => self.rate.period(),
+            Algorithm::FixedWindow | Algorithm::SlidingLog => self.rate.period(),
             Algorithm::SlidingCounter => self.rate.period() * 2,
         }
     }
@@ -238,6 +246,8 @@ pub enum QuotaError {
     BurstIsNotTheCount(Algorithm),
     /// A sliding counter keeps two counts in one state, for which there is no room above 500,000,000 a second.
     TooFastForACounter,
+    /// A sliding log remembers each request: no more than [`LOG_MAX`].
+    TooLargeForALog,
 }
 
 impl fmt::Display for QuotaError {
@@ -258,6 +268,12 @@ impl fmt::Display for QuotaError {
             }
             Self::TooFastForACounter => {
                 f.write_str("a sliding counter takes less than 500000000/s; use token-bucket for faster rates")
+            }
+            Self::TooLargeForALog => {
+                write!(
+                    f,
+                    "a sliding log keeps an entry for each request, {LOG_MAX} at most; use sliding-counter or token-bucket"
+                )
             }
         }
     }

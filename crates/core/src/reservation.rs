@@ -84,7 +84,7 @@ pub fn settlements<'c, 'k>(
 /// The state after a charge on it is settled: it was made at `reserved_at`, and truly cost `actual`.
 ///
 /// A fixed window that is over has forgotten what was taken in it, so nothing of that is given back to a later one. A
-/// sliding counter gives back to the window in which it was taken.
+/// sliding counter gives back to the window in which it was taken. For a log see [`Log`](crate::Log).
 #[must_use]
 pub fn settle(charge: &Charge<'_>, state: State, reserved_at: Time, actual: Cost, now: Time) -> State {
     let Charge { quota, cost: reserved, .. } = charge;
@@ -99,7 +99,7 @@ fn give_back(quota: &Quota, state: State, reserved_at: Time, tokens: u64, now: T
     match quota.algorithm() {
         Algorithm::FixedWindow if reserved_at < fixed_window::open_since(quota, state, now) => state,
         Algorithm::SlidingCounter => sliding_counter::give_back(quota, state, reserved_at, tokens, now),
-        Algorithm::TokenBucket | Algorithm::FixedWindow => grant(quota, state, tokens, now),
+        Algorithm::TokenBucket | Algorithm::FixedWindow | Algorithm::SlidingLog => grant(quota, state, tokens, now),
     }
 }
 

@@ -2,13 +2,14 @@
 //!
 //! Two numbers: what is missing to full, and when that was true. The functions here choose the algorithm's file.
 
-use crate::{Algorithm, Quota, Time, fixed_window, sliding_counter, token_bucket};
+use crate::{Algorithm, Quota, Time, fixed_window, sliding_counter, sliding_log, token_bucket};
 
 /// What a bucket remembers: its deficit in whole tokens, and the instant at which that was the deficit.
 ///
 /// It means something only together with the [`Quota`] it was written under; [`carry_over`] takes it to another.
 /// For a fixed window the deficit is the count so far and the stamp is the start of the window. For a sliding counter the
-/// stamp lies before that start by as many nanoseconds as were counted in the window before.
+/// stamp lies before that start by as many nanoseconds as were counted in the window before. A sliding log is more than
+/// two numbers, see [`Log`](crate::Log): here it has one entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     pub(crate) deficit: u64,
@@ -56,6 +57,7 @@ pub fn full_at(quota: &Quota, state: State) -> Time {
         Algorithm::TokenBucket => token_bucket::full_at(quota, state),
         Algorithm::FixedWindow => fixed_window::full_at(quota, state),
         Algorithm::SlidingCounter => sliding_counter::full_at(quota, state),
+        Algorithm::SlidingLog => sliding_log::full_at(quota, state),
     }
 }
 
@@ -66,6 +68,7 @@ pub fn grant(quota: &Quota, state: State, tokens: u64, now: Time) -> State {
         Algorithm::TokenBucket => token_bucket::grant(quota, state, tokens, now),
         Algorithm::FixedWindow => fixed_window::grant(quota, state, tokens, now),
         Algorithm::SlidingCounter => sliding_counter::grant(quota, state, tokens, now),
+        Algorithm::SlidingLog => sliding_log::of_one(quota, state, now, |log| log.grant(quota, tokens, now)),
     }
 }
 
@@ -79,6 +82,7 @@ pub fn owe(quota: &Quota, state: State, tokens: u64, now: Time) -> State {
         Algorithm::TokenBucket => token_bucket::owe(quota, state, tokens, now),
         Algorithm::FixedWindow => fixed_window::owe(quota, state, tokens, now),
         Algorithm::SlidingCounter => sliding_counter::owe(quota, state, tokens, now),
+        Algorithm::SlidingLog => sliding_log::of_one(quota, state, now, |log| log.owe(quota, tokens, now)),
     }
 }
 
@@ -95,6 +99,9 @@ pub fn carry_over(old: &Quota, new: &Quota, state: State, now: Time) -> State {
         (Algorithm::TokenBucket, Algorithm::TokenBucket) => token_bucket::carry_over(old, new, state, now),
         (Algorithm::FixedWindow, Algorithm::FixedWindow) => fixed_window::carry_over(old, new, state, now),
         (Algorithm::SlidingCounter, Algorithm::SlidingCounter) => sliding_counter::carry_over(old, new, state, now),
+        (Algorithm::SlidingLog, Algorithm::SlidingLog) => {
+            sliding_log::of_one(old, state, now, |log| log.carry_over(old, new, now))
+        }
         _ => State::FULL,
     }
 }

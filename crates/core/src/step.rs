@@ -1,6 +1,6 @@
 //! What an algorithm returns: the mould that all of them share.
 
-use crate::{Algorithm, Cost, Quota, State, Time, fixed_window, sliding_counter, token_bucket};
+use crate::{Algorithm, Cost, Quota, State, Time, fixed_window, sliding_counter, sliding_log, token_bucket};
 
 /// What was ruled, before anybody asks for the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,5 +27,6 @@ pub(crate) fn step(quota: &Quota, state: State, cost: Cost, now: Time) -> Step {
         Algorithm::TokenBucket => token_bucket::step(quota, state, cost, now),
         Algorithm::FixedWindow => fixed_window::step(quota, state, cost, now),
         Algorithm::SlidingCounter => sliding_counter::step(quota, state, cost, now),
+        Algorithm::SlidingLog => sliding_log::step(quota, state, cost, now),
     }
 }

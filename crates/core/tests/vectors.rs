@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tidegate_core::{
-    Algorithm, Charge, Cost, Decision, Handling, Limit, LimitId, Mode, Outcome, Quota, Standing, State, Time,
-    carry_over, decide, decide_all, grant, owe,
+    Algorithm, Charge, Cost, Decision, Handling, Limit, LimitId, Log, LogEntry, LogPlace, LogView, Mode, Outcome,
+    Quota, Standing, State, Time, carry_over, decide, decide_all_with_logs, decide_log, grant, owe, total_cost,
 };
 
 /// Fewer lines than this, and something is wrong with the file.
@@ -20,6 +20,7 @@ fn the_core_gives_the_decisions_of_the_vectors() {
         let vector: Value = serde_json::from_str(line).expect("each line is JSON");
         match vector.get("limits") {
             Some(limits) => replay_several(&vector, limits),
+            None if algorithm(&vector) == Algorithm::SlidingLog => replay_log(&vector),
             None => replay_one(&vector),
         }
     }
@@ -47,7 +48,54 @@ fn replay_one(vector: &Value) {
     }
 }
 
+/// A log and its ring, with room for each line's largest limit.
+struct Kept(Vec<LogEntry>, LogPlace);
+
+const RING: usize = 10_000;
+
+impl Kept {
+    fn empty() -> Self {
+        Self(vec![LogEntry::default(); RING], LogPlace::default())
+    }
+
+    /// The log in a ring of this quota's size.
+    fn log(&mut self, quota: &Quota) -> Log<'_> {
+        let length = usize::try_from(quota.burst()).expect("a ring in memory");
+        let mut ring = vec![LogEntry::default(); length.max(1)];
+        self.1 = Log::new(&mut self.0, &mut self.1).copy_to(&mut ring);
+        self.0 = ring;
+        Log::new(&mut self.0, &mut self.1)
+    }
+}
+
+fn replay_log(vector: &Value) {
+    let algorithm = algorithm(vector);
+    let (mut quota, mut kept) = (quota(&vector["limit"], algorithm), Kept::empty());
+    for (i, step) in steps(vector).iter().enumerate() {
+        let now = at(step);
+        let mut log = kept.log(&quota);
+        if let Some(limit) = step.get("replace") {
+            let new = self::quota(limit, algorithm);
+            log.carry_over(&quota, &new, now);
+            quota = new;
+        } else if let Some(tokens) = step.get("grant") {
+            log.grant(&quota, number(tokens), now);
+        } else if let Some(tokens) = step.get("owe") {
+            log.owe(&quota, number(tokens), now);
+        } else {
+            let decision = decide_log(&quota, log.view(&quota, cost(step), now), cost(step), now);
+            assert_answer(vector, i, step, &decision);
+            match decision.outcome() {
+                Outcome::Allowed => log.charge(&quota, cost(step), now),
+                Outcome::Denied { .. } => log.repair(&quota, now),
+                Outcome::Never => {}
+            }
+        }
+    }
+}
+
 fn replay_several(vector: &Value, limits: &Value) {
+    let mut logs: BTreeMap<(String, String), Kept> = BTreeMap::new();
     let mut states: BTreeMap<(String, String), State> = BTreeMap::new();
     for (i, step) in steps(vector).iter().enumerate() {
         let given = step["charges"].as_array().expect("a list of charges");
@@ -56,13 +104,36 @@ fn replay_several(vector: &Value, limits: &Value) {
         let stored = |charge| Ok(states.get(&place(charge)).copied().unwrap_or(State::FULL));
         let mut standings: Vec<Standing> = given.iter().map(stored).collect();
         let mut decisions: Vec<Decision> = charges.iter().map(|charge| Decision::unmade(&charge.quota)).collect();
-        let verdict = decide_all(&charges, &mut standings, &mut decisions, at(step));
+        let views: Vec<Option<LogView>> = given
+            .iter()
+            .enumerate()
+            .map(|(i, charge)| {
+                let quota = &charges[i].quota;
+                let log = || {
+                    logs.entry(place(charge)).or_insert_with(Kept::empty).log(quota).view(
+                        quota,
+                        total_cost(&charges, i),
+                        at(step),
+                    )
+                };
+                (quota.algorithm() == Algorithm::SlidingLog).then(log)
+            })
+            .collect();
+        let verdict = decide_all_with_logs(&charges, &mut standings, &views, &mut decisions, at(step));
         assert_eq!(json!(verdict.allowed), step["allowed"], "{}, step {i}", vector["name"]);
         assert_eq!(json!(verdict.binding), step["binding"], "{}, step {i}", vector["name"]);
         // Of several charges on one bucket the first holds its state, so it is written last.
         for ((charge, decision), standing) in given.iter().zip(&decisions).zip(standings).rev() {
             assert_answer(vector, i, charge, decision);
             states.insert(place(charge), standing.expect("every charge has a bucket"));
+        }
+        for (i, charge) in charges.iter().enumerate() {
+            let is_first = !charges[..i].iter().any(|earlier| earlier.shares_bucket(charge));
+            if let (true, true, Some(kept)) =
+                (verdict.allowed && decisions[i].is_allowed(), is_first, logs.get_mut(&place(&given[i])))
+            {
+                kept.log(&charge.quota).charge(&charge.quota, total_cost(&charges, i), at(step));
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use tidegate_core::{Cost, Decision, Quota, State, Time, carry_over, decide, grant, owe};
 
 use crate::head::{Flag, Head, Version};
+use crate::log_seats::is_log;
 use crate::sync::{AtomicU64, Backoff, Ordering};
 
 const HEAD: usize = 0;
@@ -40,8 +41,12 @@ pub struct Bucket {
 
 impl Bucket {
     /// A full bucket.
+    ///
+    /// # Panics
+    /// The quota is enforced by a sliding log, which does not fit a bucket: a table keeps logs.
     #[must_use]
     pub fn new(quota: &Quota) -> Self {
+        assert!(!is_log(quota), "a sliding log does not fit a bucket; a table keeps logs");
         Self { words: array::from_fn(|_| AtomicU64::new(0)), first: *quota }
     }
 
@@ -75,7 +80,11 @@ impl Bucket {
     }
 
     /// Puts another quota in force. What is owed stays owed, in tokens.
+    ///
+    /// # Panics
+    /// The quota is enforced by a sliding log, as in [`Bucket::new`].
     pub fn replace_at(&self, quota: &Quota, now: Time) {
+        assert!(!is_log(quota), "a sliding log does not fit a bucket; a table keeps logs");
         let mut lock = self.head().lock();
         if let Some((old, state)) = self.load(lock.version()) {
             self.store(carry_over(&old, quota, state, now));

@@ -9,8 +9,8 @@
 //! or is swept.
 //!
 //! Read `head` first (how a word guards its neighbours), then `bucket`, `groups`, `table` and `attempt`, and
-//! `seats` for what happens when a key's home has no room; `reservations` is a table of another kind of bucket, and `saved` is a
-//! table as plain data.
+//! `seats` for what happens when a key's home has no room; `logs` is where sliding logs are, which have no slots;
+//! `reservations` is a table of another kind of bucket, and `saved` is a table as plain data, but for its logs.
 
 #![forbid(unsafe_code)]
 
@@ -20,6 +20,8 @@ mod fingerprint;
 mod groups;
 mod head;
 mod locks;
+mod log_seats;
+mod logs;
 mod pools;
 mod quota_cell;
 mod quotas;
@@ -34,6 +36,7 @@ mod watermarks;
 
 pub use bucket::Bucket;
 pub use fingerprint::{Fingerprint, Fingerprints, Seeds};
+pub use logs::{LOG_BYTES_DEFAULT, LOG_BYTES_MIN};
 pub use pools::POOLS_MAX;
 pub use quota_cell::QuotaCell;
 pub use quotas::{KnownQuota, QUOTAS_MAX, TooManyQuotas};

@@ -9,7 +9,8 @@
 //! Whoever changes a key's seat holds the lock of its home: a key has one seat at most.
 
 use tidegate_core::{
-    AtBound, CHARGES_MAX, Charge, Cost, Decision, Held, Standing, State, Time, Verdict, decide_all, settle,
+    AtBound, CHARGES_MAX, Charge, Cost, Decision, Held, LogView, Standing, State, Time, Verdict, decide_all_with_logs,
+    settle,
 };
 
 use crate::attempt::Full;
@@ -17,6 +18,7 @@ use crate::fingerprint::Fingerprint;
 use crate::groups::{KEYS_AWAY, KEYS_POOLED, SLOTS, Slot};
 use crate::head::Lock;
 use crate::locks::Locks;
+use crate::log_seats::{LogSeats, is_log};
 use crate::pools::{Pool, PoolsLock};
 use crate::table::{PROBES, Table, count};
 
@@ -49,11 +51,12 @@ impl Deed {
         self,
         charges: &[Charge<'_>],
         standings: &mut [Standing],
+        views: &[Option<LogView>],
         decisions: &mut [Decision],
         now: Time,
     ) -> Verdict {
         let Self::Settle { reserved_at, actual } = self else {
-            return decide_all(charges, standings, decisions, now);
+            return decide_all_with_logs(charges, standings, views, decisions, now);
         };
         for (charge, state) in charges.iter().zip(standings.iter_mut().flatten()) {
             *state = settle(charge, *state, reserved_at, actual, now);
@@ -73,6 +76,8 @@ enum Seat {
     Displacing(Place),
     /// In the pool of its limit.
     Pool,
+    /// In a log, beside the table.
+    Log,
     /// Nowhere, for so long.
     None(Held),
     /// With an earlier charge on the same key.
@@ -148,7 +153,8 @@ impl Table {
         let mut locks = Locks::<LOCKS>::take(self, asks, probing);
         let mut pools =
             charges.iter().any(|charge| charge.handling.at_bound == AtBound::Pool).then(|| self.pools.lock());
-        let now = self.start(asks, probing, now);
+        let mut logs = LogSeats::<CHARGES>::take(self, asks, charges);
+        let now = logs.start(self.start(asks, probing, now));
         let seats: [Seat; CHARGES] = self.seat_all(asks, charges, probing, &mut locks, pools.as_ref(), now)?;
 
         let names: [[u8; 8]; CHARGES] =
@@ -161,15 +167,26 @@ impl Table {
             asked[i] = Charge { key, ..*charge };
             standings[i] = self.standing(&seats[i], &asks[i], charge, &mut locks, pools.as_ref(), now);
         }
-        let before = standings;
         let n = charges.len();
-        let verdict = deed.done(&asked[..n], &mut standings[..n], decisions, now);
+        for i in (0..n).filter(|i| matches!((deed, seats[*i]), (Deed::Charge, Seat::Log))) {
+            standings[i] = logs.stand(self, asks, &asked[..n], i, now);
+        }
+        let before = standings;
+        let verdict = deed.done(&asked[..n], &mut standings[..n], &logs.views[..n], decisions, now);
         for i in 0..n {
             if let (Ok(before), Ok(after)) = (before[i], standings[i]) {
                 self.write(&seats[i], &asks[i], &charges[i], before, after, &mut locks, &mut pools, now);
             }
             match seats[i] {
                 Seat::None(_) if !decisions[i].is_allowed() => count(&self.counts.refused),
+                Seat::Log => {
+                    let (asked, allowed) = (&asked[..n], verdict.allowed);
+                    let displaced = logs.finish(self, deed, asks, asked, i, &decisions[i], allowed, now);
+                    (0..displaced).for_each(|_| count(&self.counts.displaced));
+                    if decisions[i].held_by().is_some() && !decisions[i].is_allowed() {
+                        count(&self.counts.refused);
+                    }
+                }
                 Seat::Pool if verdict.allowed && decisions[i].is_allowed() && charges[i].cost > Cost::ZERO => {
                     count(&self.counts.pooled);
                     if let Some(home) = locks.of(asks[i].home) {
@@ -204,9 +221,15 @@ impl Table {
         now: Time,
     ) -> Result<[Seat; CHARGES], NeedsProbing> {
         let mut seats = [Seat::Shared; CHARGES];
+        for (i, charge) in charges.iter().enumerate() {
+            if first_ask(asks, i) == i && is_log(&charge.quota) {
+                seats[i] = Seat::Log;
+            }
+        }
         // Those who have a seat keep it, so that nobody else is offered it.
         for (i, ask) in asks.iter().enumerate() {
-            if let (true, Some(place)) = (first_ask(asks, i) == i, self.find(ask, probing[i])) {
+            let is_first = first_ask(asks, i) == i && matches!(seats[i], Seat::Shared);
+            if let (true, Some(place)) = (is_first, self.find(ask, probing[i])) {
                 seats[i] = Seat::Known(place);
             }
         }
@@ -303,7 +326,7 @@ impl Table {
                     under(&Slot { fingerprint: 0, quota_number, state })
                 }))
             }
-            Seat::Shared => Ok(State::FULL),
+            Seat::Log | Seat::Shared => Ok(State::FULL),
         }
     }
 
@@ -375,7 +398,7 @@ impl Seat {
     fn place(&self) -> Option<Place> {
         match self {
             Self::Known(place) | Self::Free(place) | Self::Displacing(place) => Some(*place),
-            Self::Pool | Self::None(_) | Self::Shared => None,
+            Self::Pool | Self::Log | Self::None(_) | Self::Shared => None,
         }
     }
 }

@@ -51,7 +51,7 @@ fn a_contended_bucket_counts_every_admission_once() {
 #[test]
 fn contended_keys_count_every_admission_once() {
     // Twenty keys of one home: most of them sit behind it, and are decided on under locks.
-    let table = Table::new(TableOptions { keys: 40, seed: Some(7) });
+    let table = Table::new(TableOptions { seed: Some(7), ..TableOptions::with_keys(40) });
     let limit = table.know(LimitId::of("stress", "limit"), &quota(), AtBound::Deny).unwrap();
     let admitted = contend(|i| table.check_at(&limit, &(i % 20), Cost::ONE, Time::ZERO).is_allowed());
     let left: u64 = (0..20u32).map(|key| table.peek_at(&limit, &key, Time::ZERO).remaining()).sum();

@@ -15,6 +15,8 @@ use tidegate_core::{
 use crate::attempt::{Attempt, Request};
 use crate::fingerprint::{Fingerprint, Fingerprints, Seeds};
 use crate::groups::{Group, Groups, SLOTS, Slot};
+use crate::log_seats::is_log;
+use crate::logs::{LOG_BYTES_DEFAULT, Logs, Under};
 use crate::pools::Pools;
 use crate::quotas::{KnownQuota, Quotas, TooManyQuotas};
 use crate::seats::{Ask, Deed};
@@ -37,13 +39,17 @@ pub(crate) const PROBES: usize = 8;
 pub struct TableOptions {
     /// Room for so many keys, rounded up to a multiple of five; at least one, at most [`KEYS_MAX`].
     pub keys: usize,
+    /// Sliding logs, which are kept beside the slots, take at most so many bytes; at least [`LOG_BYTES_MIN`].
+    ///
+    /// [`LOG_BYTES_MIN`]: crate::LOG_BYTES_MIN
+    pub log_bytes: usize,
     /// The seed of the hash, for simulations that must be repeatable. `None`, the default, draws one.
     pub seed: Option<u64>,
 }
 
 impl Default for TableOptions {
     fn default() -> Self {
-        Self { keys: KEYS_DEFAULT, seed: None }
+        Self { keys: KEYS_DEFAULT, log_bytes: LOG_BYTES_DEFAULT, seed: None }
     }
 }
 
@@ -112,6 +118,7 @@ pub struct Table {
     pub(crate) fingerprints: Fingerprints,
     pub(crate) quotas: Quotas,
     pub(crate) pools: Pools,
+    pub(crate) logs: Logs,
     pub(crate) watermarks: Watermarks,
     pub(crate) counts: Counts,
 }
@@ -144,6 +151,7 @@ impl Table {
             fingerprints,
             quotas: Quotas::new(),
             pools: Pools::new(),
+            logs: Logs::new(options.log_bytes),
             watermarks: Watermarks::new(),
             counts: Counts::default(),
         }
@@ -271,14 +279,20 @@ impl Table {
 
     /// Forgets the bucket of `key`: it is full.
     pub fn reset<K: Hash + ?Sized>(&self, limit: LimitId, key: &K) {
-        self.rewrite(self.fingerprint(limit, key), |_| Some(State::FULL));
+        let fingerprint = self.fingerprint(limit, key);
+        self.rewrite(fingerprint, |_| Some(State::FULL));
+        self.logs.lock(self.logs.shard_of(fingerprint)).reset(fingerprint);
     }
 
     /// Gives `tokens` back to `key`, at most to full.
     pub fn grant_at<K: Hash + ?Sized>(&self, limit: LimitId, key: &K, tokens: u64, now: Time) {
-        self.rewrite(self.fingerprint(limit, key), |slot| {
-            Some(grant(self.quotas.quota(slot.quota_number)?, slot.state, tokens, now))
-        });
+        let fingerprint = self.fingerprint(limit, key);
+        self.rewrite(fingerprint, |slot| Some(grant(self.quotas.quota(slot.quota_number)?, slot.state, tokens, now)));
+        let mut logs = self.logs.lock(self.logs.shard_of(fingerprint));
+        let number = logs.written(fingerprint);
+        if let Some((number, quota)) = number.and_then(|number| Some((number, self.quotas.quota(number)?))) {
+            logs.change(fingerprint, Under { number, quota }, |log| log.grant(quota, tokens, now));
+        }
     }
 
     /// Settles a charge that was made at `reserved_at` and truly cost `actual`: gives back what was too much, owes what
@@ -316,19 +330,25 @@ impl Table {
     #[must_use]
     pub fn inspect_at<K: Hash + ?Sized>(&self, limit: LimitId, key: &K, now: Time) -> Option<Kept> {
         let mut kept = None;
-        self.rewrite(self.fingerprint(limit, key), |slot| {
+        let fingerprint = self.fingerprint(limit, key);
+        self.rewrite(fingerprint, |slot| {
             let (quota, full) = (*self.quotas.quota(slot.quota_number)?, self.full_at(slot)?);
             kept = (full > now).then(|| Kept { state: slot.state, quota, expires_in: Some(full.since(now)) });
             None
         });
-        kept
+        kept.or_else(|| {
+            let mut logs = self.logs.lock(self.logs.shard_of(fingerprint));
+            let quota = *self.quotas.quota(logs.written(fingerprint)?)?;
+            let (state, end) = logs.inspect(fingerprint, &quota, now)?;
+            Some(Kept { state, quota, expires_in: Some(end.since(now)) })
+        })
     }
 
     /// Keys that owe something at `now`. Reads the whole table: for a metric, not for a request.
     #[must_use]
     pub fn live_keys_at(&self, now: Time) -> usize {
         let live = |group: Group<'_>| (0..SLOTS).filter(|&i| !self.is_free(&group.slot(i), now)).count();
-        (0..self.groups.count()).map(|place| live(self.groups.group(place))).sum()
+        (0..self.groups.count()).map(|place| live(self.groups.group(place))).sum::<usize>() + self.logs.live_at(now)
     }
 
     /// The most keys that can owe something at once.
@@ -341,6 +361,12 @@ impl Table {
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.groups.bytes()
+    }
+
+    /// The most memory that all sliding logs take, in bytes. It is taken as keys of such limits come.
+    #[must_use]
+    pub fn log_bytes_max(&self) -> usize {
+        self.logs.bytes()
     }
 
     /// What has happened at the memory bound.
@@ -369,6 +395,9 @@ impl Table {
     #[inline]
     fn check_fingerprint_at(&self, limit: &TableLimit, fingerprint: Fingerprint, cost: Cost, now: Time) -> Decision {
         let request = Request { limit, fingerprint, home: self.home(fingerprint), cost, now };
+        if is_log(&limit.quota.quota) {
+            return self.check_with_locks(request, false);
+        }
         let mut backoff = Backoff::default();
         loop {
             match self.attempt(request) {

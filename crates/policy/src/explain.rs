@@ -112,6 +112,7 @@ impl fmt::Display for Explanation {
                     Algorithm::TokenBucket => token_bucket(f, &quota)?,
                     Algorithm::FixedWindow => fixed_window(f, &quota)?,
                     Algorithm::SlidingCounter => sliding_counter(f, &quota)?,
+                    Algorithm::SlidingLog => sliding_log(f, &quota)?,
                 }
                 self.leases.iter().try_for_each(|leases| leased(f, &quota, *leases))?;
                 f.write_str("  never exceeded ")?;
@@ -136,6 +137,7 @@ fn sustained(f: &mut fmt::Formatter<'_>, quota: &Quota) -> fmt::Result {
     match quota.algorithm() {
         Algorithm::TokenBucket => writeln!(f, ": one token comes back {about}every {each}"),
         Algorithm::FixedWindow => writeln!(f, ", counted from one edge of the clock to the next"),
+        Algorithm::SlidingLog => writeln!(f, ", in any span of that length"),
         // While the count before is not over, some of it weighs: part of a token, for which a whole one has to wait.
         Algorithm::SlidingCounter if count == 1 => writeln!(f, "; a caller who never pauses gets 1 in two of them"),
         Algorithm::SlidingCounter => writeln!(f, "; a caller who never pauses gets {}", Grouped(count - 1)),
@@ -157,9 +159,14 @@ fn sliding_counter(f: &mut fmt::Formatter<'_>, quota: &Quota) -> fmt::Result {
     writeln!(f, "  at an edge     nothing more: what was counted before it weighs on, less and less until the next")
 }
 
+fn sliding_log(f: &mut fmt::Formatter<'_>, quota: &Quota) -> fmt::Result {
+    token_bucket(f, quota)?;
+    writeln!(f, "  remembered     each request for {}", Span(quota.rate().period()))
+}
+
 fn leased(f: &mut fmt::Formatter<'_>, quota: &Quota, leases: Leases) -> fmt::Result {
     let (each, nodes) = (leases.tokens_each(quota), Grouped(leases.nodes.get().into()));
-    if quota.algorithm() == Algorithm::SlidingCounter {
+    if matches!(quota.algorithm(), Algorithm::SlidingCounter | Algorithm::SlidingLog) {
         return writeln!(f, "  leased         nothing: a {} is decided exactly", quota.algorithm());
     }
     if each == 0 {
@@ -287,6 +294,18 @@ mod tests {
         let leases = Leases { most: NonZeroU32::MAX, nodes: NonZeroU32::MIN };
         let leased = counter("59/min").with_leases(leases).to_string();
         assert!(leased.contains("leased         nothing: a sliding-counter is decided exactly"));
+    }
+
+    #[test]
+    fn a_sliding_log_passes_its_count_in_any_period() {
+        let Limit::Quota(bucket) = quota("59/min") else { panic!("a quota") };
+        let log = Limit::Quota(bucket.with_algorithm(Algorithm::SlidingLog).unwrap());
+        let expected = "59/min  (sliding-log)\n  \
+            sustained      59 per min, in any span of that length\n  \
+            at once        59, after a pause of 1 min or more\n  \
+            remembered     each request for 1 min\n  \
+            never exceeded 59 in any second, 59 in any minute, 3,540 in any hour\n";
+        assert_eq!(Explanation::of(log).to_string(), expected);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! it has fewer, it gets half of what is there, so that something is left for others; but not less than it needs now,
 //! or nothing.
 
-use tidegate_core::{Charge, Cost, Decision, decide};
+use tidegate_core::{Charge, Cost, Decision};
 
 use crate::terms::{Act, Terms};
 use crate::wire::{Asked, Request};
@@ -36,12 +36,11 @@ impl RedisStore {
         let most = most.max(need).tokens().min(charge.quota.burst());
         let terms = Terms::of(&charge.quota)?.pack(share(need), Cost::new(most), true);
         let seen = self.ask(Request { keys: vec![self.names.bucket(charge)], terms: vec![terms] }).await?;
-        let (Some(state), Some(is_taken)) = (seen.state(&charge.quota), seen.first_passed()) else {
-            return Err(StoreError::Malformed);
-        };
-        let left = decide(&charge.quota, state, Cost::ZERO, seen.now()).0.remaining();
+        let decide = |cost| seen.decide(&charge.quota, cost).ok_or(StoreError::Malformed);
+        let is_taken = seen.first_passed().ok_or(StoreError::Malformed)?;
+        let left = decide(Cost::ZERO)?.remaining();
         let wanted = Cost::new(share_of(left, need.tokens(), most));
-        let (decision, _) = decide(&charge.quota, state, wanted, seen.now());
+        let decision = decide(wanted)?;
         match is_taken == decision.is_allowed() {
             true => Ok(Ahead { decision, taken: if is_taken { wanted.tokens() } else { 0 } }),
             false => Err(StoreError::Malformed),

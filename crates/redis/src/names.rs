@@ -4,6 +4,7 @@
 //! tg{KEY}tLIMIT        a token bucket
 //! tg{KEY}wLIMIT        a fixed window
 //! tg{KEY}cLIMIT        a sliding counter
+//! tg{KEY}lLIMIT        a sliding log
 //! tg{KEY}r:ID          the record of a reservation, beside its first bucket
 //! ```
 //!
@@ -51,6 +52,7 @@ impl Names {
             Algorithm::TokenBucket => 't',
             Algorithm::FixedWindow => 'w',
             Algorithm::SlidingCounter => 'c',
+            Algorithm::SlidingLog => 'l',
         });
         push_limit(&mut name, limit);
         name

@@ -135,6 +135,7 @@ impl Terms {
             Algorithm::TokenBucket => None,
             Algorithm::FixedWindow => Some(1),
             Algorithm::SlidingCounter => Some(2),
+            Algorithm::SlidingLog => Some(3),
         };
         let flags = u8::from(windows.is_some()) | act.flags() | u8::from(is_last) << 2;
         let tokens = u32::try_from(tokens.tokens()).unwrap_or(u32::MAX);

@@ -5,7 +5,8 @@
 
 use redis::Value;
 use tidegate_core::{
-    Algorithm, CHARGES_MAX, Charge, Cost, Decision, Mode, Quota, Standing, State, Time, Verdict, decide_all,
+    Algorithm, CHARGES_MAX, Charge, Cost, Decision, LogView, Mode, Quota, Standing, State, Time, Verdict, decide,
+    decide_all, decide_all_with_logs, decide_log,
 };
 
 use crate::names::Names;
@@ -66,10 +67,14 @@ impl<'a> Asked<'a> {
         decisions: &mut [Decision],
     ) -> Result<Verdict, StoreError> {
         let mut standings: [Standing; CHARGES_MAX] = [Ok(State::FULL); CHARGES_MAX];
-        for (standing, charge) in standings.iter_mut().zip(charges) {
-            *standing = Ok(self.state_of(charge, seen)?);
+        let mut views = [None; CHARGES_MAX];
+        for ((standing, view), charge) in standings.iter_mut().zip(&mut views).zip(charges) {
+            let place = self.place_of(charge)?;
+            *standing = Ok(seen.state_at(place, &charge.quota).ok_or(StoreError::Malformed)?);
+            *view = seen.view_at(place);
         }
-        let verdict = decide_all(charges, &mut standings[..charges.len()], decisions, seen.now);
+        let n = charges.len();
+        let verdict = decide_all_with_logs(charges, &mut standings[..n], &views[..n], decisions, seen.now);
         // The script charged if it let all enforced charges pass; the core, from the same numbers, must agree.
         let passed =
             self.charges.iter().zip(&seen.passed).all(|(charge, passed)| *passed || charge.mode == Mode::Shadow);
@@ -84,15 +89,19 @@ impl<'a> Asked<'a> {
         decisions: &mut [Decision],
     ) -> Result<(), StoreError> {
         for (decision, charge) in decisions.iter_mut().zip(charges) {
-            *decision = decision.uncharged(self.state_of(charge, seen)?);
+            let place = self.place_of(charge)?;
+            let state = seen.state_at(place, &charge.quota).ok_or(StoreError::Malformed)?;
+            *decision = match seen.view_at(place) {
+                Some(view) => decision.uncharged_log(view),
+                None => decision.uncharged(state),
+            };
         }
         Ok(())
     }
 
-    /// The state on which this charge was decided.
-    fn state_of(&self, charge: &Charge<'_>, seen: &Seen) -> Result<State, StoreError> {
-        let place = self.charges.iter().position(|one| one.shares_bucket(charge)).ok_or(StoreError::Malformed)?;
-        seen.state_at(place, &charge.quota).ok_or(StoreError::Malformed)
+    /// The place of what was asked for this charge.
+    fn place_of(&self, charge: &Charge<'_>) -> Result<usize, StoreError> {
+        self.charges.iter().position(|one| one.shares_bucket(charge)).ok_or(StoreError::Malformed)
     }
 
     /// The verdict on charges of which one can never pass: none is made, and the others are not looked up.
@@ -108,6 +117,8 @@ pub(crate) struct Seen {
     now: Time,
     states: Vec<State>,
     passed: Vec<bool>,
+    /// Of logs, the instants of the entries that have to leave: for one more token, and for the cost.
+    leaving: Vec<Option<(Time, Time)>>,
     shown: Option<Shown>,
 }
 
@@ -135,14 +146,10 @@ pub(crate) struct Shown {
 }
 
 impl Seen {
-    /// The server's time.
-    pub(crate) fn now(&self) -> Time {
-        self.now
-    }
-
     /// Takes the last entry off: was it let pass?
     pub(crate) fn pop(&mut self) -> Option<bool> {
         self.states.pop()?;
+        self.leaving.pop()?;
         self.passed.pop()
     }
 
@@ -158,6 +165,19 @@ impl Seen {
 
     fn state_at(&self, place: usize, quota: &Quota) -> Option<State> {
         self.states.get(place).map(|state| in_nanoseconds(*state, quota))
+    }
+
+    fn view_at(&self, place: usize) -> Option<LogView> {
+        let ((next, enough), state) = ((*self.leaving.get(place)?)?, self.states.get(place)?);
+        Some(LogView { used: state.deficit(), next, enough, newest: state.stamp() })
+    }
+
+    /// The decision on this cost from what the script saw of the only entry.
+    pub(crate) fn decide(&self, quota: &Quota, cost: Cost) -> Option<Decision> {
+        Some(match self.view_at(0) {
+            Some(view) => decide_log(quota, view, cost, self.now),
+            None => decide(quota, self.state(quota)?, cost, self.now).0,
+        })
     }
 
     /// What was shown.
@@ -181,10 +201,17 @@ pub(crate) fn replies(reply: Value, counts: &[usize]) -> Vec<Result<Seen, StoreE
 }
 
 fn seen(now: Time, charges: Vec<[Option<Value>; 3]>) -> Result<Seen, StoreError> {
-    let mut seen = Seen { now, states: Vec::new(), passed: Vec::new(), shown: None };
+    let mut seen = Seen { now, states: Vec::new(), passed: Vec::new(), leaving: Vec::new(), shown: None };
     for [result, deficit, stamp] in charges {
+        seen.leaving.push(None);
         seen.passed.push(match result {
             Some(Value::Int(passed)) => passed == 1,
+            Some(Value::Array(log)) if log.len() == 3 => {
+                let (passed, leaving) = log_of(log).ok_or(StoreError::Malformed)?;
+                seen.leaving.pop();
+                seen.leaving.push(Some(leaving));
+                passed
+            }
             Some(Value::Array(terms)) => {
                 seen.shown = Some(shown(terms).ok_or(StoreError::Malformed)?);
                 true
@@ -200,6 +227,12 @@ fn seen(now: Time, charges: Vec<[Option<Value>; 3]>) -> Result<Seen, StoreError>
         seen.states.push(State::from_parts(deficit, stamp));
     }
     Ok(seen)
+}
+
+/// Whether a log let pass, and the entries that have to leave.
+fn log_of(values: Vec<Value>) -> Option<(bool, (Time, Time))> {
+    let [passed, next, enough] = <[Value; 3]>::try_from(values).ok()?;
+    Some((whole(passed)? == 1, (micros(next)?, micros(enough)?)))
 }
 
 fn shown(terms: Vec<Value>) -> Option<Shown> {

@@ -8,6 +8,7 @@ mod counters;
 mod counting;
 mod edges;
 mod extreme_values;
+mod logs;
 mod precision;
 mod script;
 mod several;

@@ -1,13 +1,15 @@
 //! The laws, as properties over the whole range of quotas, costs and times, against an oracle in rational arithmetic.
 //!
 //! One file for a bucket left to itself, one for several limits in one decision, one for clocks that step back, one for
-//! quotas that change, one for debts. `PROPTEST_CASES` sets the number of cases of each property; a failure shrinks, and is kept in a
+//! quotas that change, one for debts, and one for the sliding log, whose
+//! state is a ring. `PROPTEST_CASES` sets the number of cases of each property; a failure shrinks, and is kept in a
 //! file beside the law's.
 
 mod clock_steps;
 mod debts;
 #[path = "../given/mod.rs"]
 mod given;
+mod logs;
 #[path = "../oracle/mod.rs"]
 mod oracle;
 mod quota_changes;

@@ -2,7 +2,8 @@
 //!
 //! Written from the definitions, so that a mistake of the core is not repeated here: a token bucket is an amount that
 //! is missing, a rational number of tokens, and shrinks all the time; a fixed window is a count and the number of the
-//! window that it belongs to; a sliding counter has the count of the window before beside it. Nothing here is rounded but the three numbers that are shown.
+//! window that it belongs to; a sliding counter has the count of the window before beside it; a sliding
+//! log is a list of what passed when. Nothing here is rounded but the three numbers that are shown.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -48,6 +49,10 @@ impl Rules {
         match self.algorithm {
             Algorithm::TokenBucket | Algorithm::SlidingCounter => whole(self.burst) + self.rate() * whole(span_ns),
             // A half-open interval that holds both is a nanosecond longer.
+            Algorithm::SlidingLog => {
+                let periods = (u128::from(span_ns) + 1).div_ceil(u128::from(self.period_ns));
+                whole(self.count) * whole(periods)
+            }
             Algorithm::FixedWindow => {
                 let windows = (u128::from(span_ns) + 1).div_ceil(u128::from(self.period_ns)) + 1;
                 whole(self.count) * whole(windows)
@@ -109,6 +114,8 @@ enum Bucket {
     Window { used: u64, number: u64 },
     /// So much was counted in the window of that number, and in the one before it.
     Counter { before: u64, present: u64, number: u64 },
+    /// When so much passed, the oldest first.
+    Log(Vec<(u64, u64)>),
 }
 
 impl Oracle {
@@ -118,6 +125,7 @@ impl Oracle {
             Algorithm::TokenBucket => Bucket::Tokens { missing: whole(0), at_ns: 0 },
             Algorithm::FixedWindow => Bucket::Window { used: 0, number: 0 },
             Algorithm::SlidingCounter => Bucket::Counter { before: 0, present: 0, number: 0 },
+            Algorithm::SlidingLog => Bucket::Log(Vec::new()),
         };
         Self { rules, bucket }
     }
@@ -132,6 +140,7 @@ impl Oracle {
         match self.bucket {
             Bucket::Tokens { at_ns, .. } => at_ns,
             Bucket::Window { number, .. } | Bucket::Counter { number, .. } => number * self.rules.period_ns,
+            Bucket::Log(ref entries) => entries.last().map_or(0, |(at_ns, _)| *at_ns),
         }
     }
 
@@ -143,6 +152,7 @@ impl Oracle {
             }
             Bucket::Window { used, number } if self.window_of(now_ns) <= *number => whole(*used),
             Bucket::Window { .. } => whole(0),
+            Bucket::Log(entries) => whole(self.counting(entries, now_ns).map(|(_, tokens)| tokens).sum::<u64>()),
             Bucket::Counter { .. } => {
                 let (before, present, open) = self.counted(now_ns);
                 whole(before) * self.covered(open, now_ns) + whole(present)
@@ -196,6 +206,9 @@ impl Oracle {
             self.bucket = Bucket::Counter { before, present: present - off, number };
             return;
         }
+        if let Bucket::Log(_) = self.bucket {
+            return self.take_off(tokens, u64::MAX, now_ns);
+        }
         self.set_missing(at_least_zero(self.missing(now_ns) - whole(tokens)), now_ns);
     }
 
@@ -206,6 +219,8 @@ impl Oracle {
             Bucket::Tokens { .. } => self.grant(tokens, now_ns),
             Bucket::Window { .. } if taken_in < self.window_of(now_ns) => {}
             Bucket::Window { .. } => self.grant(tokens, now_ns),
+            Bucket::Log(_) if now_ns.saturating_sub(taken_ns) >= self.rules.period_ns => {}
+            Bucket::Log(_) => self.take_off(tokens, taken_ns, now_ns),
             Bucket::Counter { .. } => {
                 let (before, present, number) = self.counted(now_ns);
                 self.bucket = match number - taken_in {
@@ -222,6 +237,11 @@ impl Oracle {
         if tokens > 0 {
             self.repair(now_ns);
             let most = whole(self.rules.burst) * whole(2);
+            if let Bucket::Log(_) = self.bucket {
+                let room = most - self.missing(now_ns);
+                let room = u64::try_from(room.to_integer()).expect("a debt is at most two bursts");
+                return self.charge(tokens.min(room), now_ns);
+            }
             if let Bucket::Counter { .. } = self.bucket {
                 let (before, present, number) = self.counted(now_ns);
                 let room = (most - whole(before) * self.covered(number, now_ns)).floor().to_integer();
@@ -248,6 +268,17 @@ impl Oracle {
             };
             return;
         }
+        if let Bucket::Log(entries) = &self.bucket {
+            let mut kept: Vec<_> = self.counting(entries, now_ns).collect();
+            let mut over = kept.iter().map(|(_, tokens)| tokens).sum::<u64>().saturating_sub(rules.burst);
+            for (_, tokens) in &mut kept {
+                let off = over.min(*tokens);
+                (*tokens, over) = (*tokens - off, over - off);
+            }
+            kept.retain(|(_, tokens)| *tokens > 0);
+            (self.bucket, self.rules) = (Bucket::Log(kept), rules);
+            return;
+        }
         self.rules = rules;
         if let Bucket::Window { number, .. } = &mut self.bucket {
             // The old window is counted in the new one that is open now.
@@ -257,8 +288,13 @@ impl Oracle {
     }
 
     /// A window further ahead than one period cannot be explained by waiting, and becomes the present one.
-    fn repair(&mut self, now_ns: u64) {
+    pub(crate) fn repair(&mut self, now_ns: u64) {
         let present = self.window_of(now_ns);
+        if let Bucket::Log(entries) = &mut self.bucket {
+            if entries.last().is_some_and(|(at_ns, _)| at_ns.saturating_sub(now_ns) > self.rules.period_ns) {
+                entries.iter_mut().for_each(|(at_ns, _)| *at_ns = now_ns.min(*at_ns));
+            }
+        }
         let (Bucket::Window { number, .. } | Bucket::Counter { number, .. }) = &mut self.bucket else { return };
         let ahead_ns = (*number * self.rules.period_ns).saturating_sub(now_ns);
         if ahead_ns <= self.rules.period_ns {
@@ -275,9 +311,53 @@ impl Oracle {
         if let Bucket::Counter { .. } = self.bucket {
             let (before, present, number) = self.counted(now_ns);
             self.bucket = Bucket::Counter { before, present: present + tokens, number };
+        } else if let Bucket::Log(entries) = &self.bucket {
+            let mut kept: Vec<_> = self.counting(entries, now_ns).collect();
+            let (at_ns, count) = (self.changed_ns().max(now_ns), kept.len() as u64);
+            match kept.last_mut() {
+                _ if tokens == 0 => {}
+                // There are no more entries than the count: the newest takes a debt in.
+                Some((last_ns, held)) if *last_ns == at_ns || count == self.rules.burst => {
+                    (*last_ns, *held) = (at_ns, *held + tokens);
+                }
+                Some(_) => kept.push((at_ns, tokens)),
+                None => kept.push((now_ns, tokens)),
+            }
+            self.bucket = Bucket::Log(kept);
         } else {
             self.set_missing(self.missing(now_ns) + whole(tokens), now_ns);
         }
+    }
+
+    /// The entries of a log that still count.
+    fn counting<'a>(&'a self, entries: &'a [(u64, u64)], now_ns: u64) -> impl Iterator<Item = (u64, u64)> + 'a {
+        let counts = move |(at_ns, _): &(u64, u64)| now_ns.saturating_sub(*at_ns) < self.rules.period_ns;
+        entries.iter().copied().filter(counts)
+    }
+
+    /// Takes tokens off a log, of entries that are no newer than `from_ns`, the newest first.
+    fn take_off(&mut self, tokens: u64, from_ns: u64, now_ns: u64) {
+        let Bucket::Log(entries) = &self.bucket else { panic!("no log") };
+        let mut kept: Vec<_> = self.counting(entries, now_ns).collect();
+        let mut left = tokens;
+        for (_, held) in kept.iter_mut().rev().filter(|(at_ns, _)| *at_ns <= from_ns) {
+            let off = left.min(*held);
+            (*held, left) = (*held - off, left - off);
+        }
+        kept.retain(|(_, held)| *held > 0);
+        self.bucket = Bucket::Log(kept);
+    }
+
+    /// When a log has `amount` less than now, in nanoseconds from now.
+    fn time_to_leave(&self, entries: &[(u64, u64)], amount: Number, now_ns: u64) -> Number {
+        let mut leaving = whole(0);
+        for (at_ns, tokens) in self.counting(entries, now_ns) {
+            leaving += whole(tokens);
+            if leaving >= amount {
+                return whole(at_ns) + whole(self.rules.period_ns) - whole(now_ns);
+            }
+        }
+        panic!("no more than there is leaves");
     }
 
     /// What a counter has counted in the window that is open, and in the one before; and the number of the former.
@@ -316,7 +396,7 @@ impl Oracle {
                 *used = u64::try_from(amount.to_integer()).expect("a count is at most two bursts");
                 *number = present.max(*number);
             }
-            Bucket::Counter { .. } => panic!("a counter is never told what is missing"),
+            Bucket::Counter { .. } | Bucket::Log(_) => panic!("it is never told what is missing"),
         }
     }
 
@@ -331,6 +411,7 @@ impl Oracle {
                 let open = self.window_of(now_ns).max(number);
                 whole((u128::from(open) + 1) * u128::from(self.rules.period_ns)) - whole(now_ns)
             }
+            Bucket::Log(ref entries) => self.time_to_leave(entries, amount, now_ns),
             Bucket::Counter { .. } => self.time_to(self.missing(now_ns) - amount, now_ns),
         };
         u128::try_from(ns.to_integer()).expect("waits are well below 2^128 ns")

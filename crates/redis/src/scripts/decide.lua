@@ -4,21 +4,30 @@
 -- terms, the burst b, the cost n, and flags: 1 counted in windows, 2 in shadow, 4 the last charge of its request. Then,
 -- for what is not simply charged: 8 give n back instead of taking it, 16 owe n, 32 take as much as there is up to n, 64
 -- the record of a reservation that this request settles, 128 show what is kept; 24 ask for n and take nothing. What is
--- counted in windows has a last byte: 1 a fixed window, 2 a sliding counter.
+-- counted in windows has a last byte: 1 a fixed window, 2 a sliding counter, 3 a sliding log.
 -- A bucket is packed too: the deficit d, the stamp s, and the c, p and b that it was written under. The record of a
 -- reservation is a bucket of one token: reserving takes it, and it comes back when the reservation is over.
 -- A sliding counter has a count d of the present window and a count a of the one before. While it is worked on, s is the
 -- start of the present window; kept, the stamp lies a before that. Where d is 0, what is kept is the window before.
+-- A sliding log is a list: first its terms p and b and the tokens of all its entries, packed; then its entries, the oldest
+-- first: an instant and tokens, packed. For a log d is what counts now, and s the newest instant.
 --
 -- All numbers are integers that a double holds exactly; products that might not be are compared without multiplying.
 -- The reply is the time, then for each charge whether it was let pass (1), was not (0), or the error that its bucket
 -- gave, and the d and s that it was decided on. A record says whether it was there; of what is shown, the rest stands in
--- the first place: c, p, b, and the milliseconds until it expires.
+-- the first place: c, p, b, and the milliseconds until it expires. Of a log there are three numbers in the first place: the
+-- 1 or 0, and the instants of the entries that have to leave for one more token, and for n.
 
+local spread = unpack
 local call, pack, unpack, byte, floor = redis.pcall, struct.pack, struct.unpack, string.byte, math.floor
 local time = call('TIME')
 if time.err then return time end
 local now = time[1] * 1000000 + time[2]
+
+-- How long what is full at that time is kept: rounded up, and never without an end.
+local function lasts(full)
+  return floor((full - now) / 1000) + 2
+end
 
 -- What the usual bucket never needs: made when it is first needed.
 local rare
@@ -169,6 +178,159 @@ local function slow()
     return left < need and need or math.max(need, floor(left / 2))
   end
 
+  -- All entries of a log that count: pairs of an instant and tokens.
+  local function entries_of(log, p)
+    local entries, packed = {}, call('LRANGE', log.key, 1, -1)
+    for _, one in ipairs(packed) do
+      local at, tokens = unpack('<I7I4', one)
+      if log.newest - now > p then at = math.min(at, now) end
+      if at + p > now then entries[#entries + 1] = { at, tokens } end
+    end
+    return entries
+  end
+
+  -- The same, from what was made over already.
+  local function live_entries(log, p)
+    if not log.entries then return entries_of(log, p) end
+    local entries = {}
+    for i = log.gone + 1, #log.entries do entries[#entries + 1] = log.entries[i] end
+    return entries
+  end
+
+  -- Writes a log anew.
+  local function store(log, entries, p, b)
+    local tokens, newest, packed = 0, now, {}
+    for i, entry in ipairs(entries) do
+      tokens, newest, packed[i] = tokens + entry[2], entry[1], pack('<I7I4', entry[1], entry[2])
+    end
+    call('DEL', log.key)
+    if tokens == 0 then return {} end
+    local written = call('RPUSH', log.key, pack('<I6I4I4', p, b, tokens))
+    for i = 1, #packed, 500 do
+      if type(written) == 'table' then return written end
+      written = call('RPUSH', log.key, spread(packed, i, math.min(i + 499, #packed)))
+    end
+    call('PEXPIRE', log.key, lasts(newest + p))
+    return {}
+  end
+
+  -- Takes n off entries, from one to another, and drops those that hold nothing.
+  local function take_off(entries, n, from, to, step, until_at)
+    for i = from, to, step do
+      if entries[i][1] <= until_at then
+        local off = math.min(n, entries[i][2])
+        entries[i][2], n = entries[i][2] - off, n - off
+      end
+    end
+    local kept = {}
+    for _, entry in ipairs(entries) do
+      if entry[2] > 0 then kept[#kept + 1] = entry end
+    end
+    return kept
+  end
+
+  -- What a decision on n needs to know of a log: what counts, and the entries that have to leave.
+  function rare.view_log(log, p, b, n)
+    local used, i, first, chunk = log.tokens, 1, 0, {}
+    local function entry()
+      if log.entries then return log.entries[i] end
+      if i - first > #chunk then
+        first, chunk = i - 1, call('LRANGE', log.key, i, i + 63)
+      end
+      if chunk[i - first] then return { unpack('<I7I4', chunk[i - first]) } end
+    end
+    local one = entry()
+    while one and one[1] + p <= now do
+      used, i = used - one[2], i + 1
+      one = entry()
+    end
+    log.gone, log.used, log.next, log.enough = i - 1, used, nil, log.newest
+    local for_next, for_n, leaving = math.max(1, used + 1 - b), math.max(1, used + math.max(1, n) - b), 0
+    while one do
+      leaving, i = leaving + one[2], i + 1
+      if not log.next and leaving >= for_next then log.next = one[1] end
+      if leaving >= for_n then
+        log.enough = one[1]
+        break
+      end
+      one = entry()
+    end
+    log.next = log.next or log.newest
+  end
+
+  -- The log of a key. Under other terms, or where the clock stepped back, its entries are made over.
+  function rare.load_log(key, p, b, n)
+    local log = { key = key, tokens = 0, newest = now, last = 0 }
+    local head = call('LINDEX', key, 0)
+    if type(head) == 'table' then return head end
+    if head then
+      local p0, b0
+      p0, b0, log.tokens = unpack('<I6I4I4', head)
+      log.newest, log.last = unpack('<I7I4', call('LINDEX', key, -1))
+      log.kept, log.is_ahead = true, log.newest - now > p0
+      if log.is_ahead or p ~= p0 or b ~= b0 then
+        local entries, tokens = entries_of(log, p0), 0
+        for _, entry in ipairs(entries) do tokens = tokens + entry[2] end
+        if p ~= p0 or b ~= b0 then entries = take_off(entries, math.max(0, tokens - b), 1, #entries, 1, now + p0 + p) end
+        log.entries, log.tokens, log.newest = entries, 0, now
+        for _, entry in ipairs(entries) do log.tokens, log.newest = log.tokens + entry[2], entry[1] end
+      end
+    end
+    rare.view_log(log, p, b, n)
+    return log
+  end
+
+  -- Adds an entry to entries: the newest takes it in if it is of the same instant, or if there are as many as b.
+  local function add(entries, n, b)
+    local last = entries[#entries]
+    local at = last and math.max(now, last[1]) or now
+    if last and (last[1] == at or #entries >= b) then
+      last[1], last[2] = at, last[2] + n
+    else
+      entries[#entries + 1] = { at, n }
+    end
+  end
+
+  -- Remembers that n passed; or, where nothing did, what was made over.
+  function rare.write_log(log, p, b, n)
+    if log.entries then
+      local entries = live_entries(log, p)
+      if n > 0 then add(entries, n, b) end
+      return store(log, entries, p, b)
+    end
+    local live = log.used > 0
+    local at = live and math.max(now, log.newest) or now
+    local written
+    if live and at == log.newest then written = call('LSET', log.key, -1, pack('<I7I4', at, log.last + n))
+    else written = call('RPUSH', log.key, pack('<I7I4', at, n)) end
+    if type(written) == 'table' and written.err then return written end
+    -- After the first write of a script none is refused for want of memory.
+    if log.kept and log.gone == 0 then call('LSET', log.key, 0, pack('<I6I4I4', p, b, log.used + n))
+    else
+      if log.kept then call('LTRIM', log.key, log.gone + 1, -1) end
+      call('LPUSH', log.key, pack('<I6I4I4', p, b, log.used + n))
+    end
+    call('PEXPIRE', log.key, lasts(at + p))
+    return {}
+  end
+
+  -- Gives n back, what passed last first, or what passed at `taken`; or owes n more.
+  function rare.correct_log(log, p, b, n, is_owed, taken)
+    if not is_owed and not taken and n >= 2 * b then
+      call('DEL', log.key)
+      return
+    end
+    if not log.kept and not is_owed then return end
+    local entries = live_entries(log, p)
+    if is_owed then
+      n = math.min(n, 2 * b - log.used)
+      if n > 0 then add(entries, n, b) end
+    elseif not taken or taken + p > now then
+      entries = take_off(entries, n, #entries, 1, -1, taken or now + 2 * p)
+    end
+    store(log, entries, p, b)
+  end
+
   -- What is kept, as it is.
   function rare.show(key, kept)
     local d, s, c, p, b = unpack('<I5I7I4I6I4', kept)
@@ -186,12 +348,16 @@ for i = 1, #KEYS do
   local key = KEYS[i]
   local c, p, b, n, flags = unpack('<I4dI4I4B', ARGV[i])
   local window, shadow, last = flags % 2 == 1, flags % 4 >= 2, flags % 8 >= 4
-  local counter = window and byte(ARGV[i], -1) == 2
+  local kind, log = window and byte(ARGV[i], -1), nil
+  local counter = kind == 2
   local exact = c * p < 9007199254740992
-  local kept = call('GET', key)
+  local kept = kind ~= 3 and call('GET', key)
   local d, s, a, changed = 0, now, 0, false
   if window then s = now - now % p end
-  if kept then
+  if kind == 3 then
+    log = slow().load_log(key, p, b, n)
+    if log.err then fault, log = log.err, nil else d, s = log.used, log.newest end
+  elseif kept then
     if type(kept) == 'table' then
       fault = kept.err
     elseif #kept ~= 26 then
@@ -214,16 +380,20 @@ for i = 1, #KEYS do
   if not charged and not fault then
     local special = slow()
     if flags >= 128 then
-      if kept then result, d, s = special.show(key, kept) end
+      if log then result = log.kept and { c, p, b, call('PTTL', key) } or 0
+      elseif kept then result, d, s = special.show(key, kept) end
     elseif flags >= 64 then
       reserved = kept and select(2, unpack('<I5I7', kept))
       if kept then call('DEL', key) end
       result = kept and 1 or 0
     elseif flags >= 32 then
       n, charged = special.share(special.left(window, counter, d, s, a, c, p, b), n, unpack('<I4', ARGV[i], 22)), true
+      if log then special.view_log(log, p, b, n) end
     elseif flags >= 24 then
       -- Decided as a charge is, of which nothing is taken.
       charged = true
+    elseif log then
+      if reserved ~= false then special.correct_log(log, p, b, n, flags >= 16, reserved) end
     else
       local d1, s1, a1 = d, s, a
       if reserved == false then n = 0
@@ -238,6 +408,7 @@ for i = 1, #KEYS do
 
   if charged then
     local over = d + n - b
+    if log then log.charged = true end
     -- A look passes, also where more than a burst is missing.
     ok = over <= 0 or n == 0
     if a > 0 and n > 0 then ok = slow().has_room(d, s, a, p, b, n) end
@@ -252,28 +423,34 @@ for i = 1, #KEYS do
   if not (last and first == i) then
     -- One of several: they are written together.
     pending = pending or {}
-    pending[i] = { d, s, ok, changed, c, p, b, n, window, result, counter, a }
+    pending[i] = { d, s, ok, changed, c, p, b, n, window, result, counter, a, log }
   end
   if last then
     for j = first, i do
       if first ~= i then
         local one = pending[j]
-        key, d, s, ok, changed, c, p, b, n, window, result, counter, a =
-          KEYS[j], one[1], one[2], one[3], one[4], one[5], one[6], one[7], one[8], one[9], one[10], one[11], one[12]
+        key, d, s, ok, changed, c, p, b, n, window, result, counter, a, log =
+          KEYS[j], one[1], one[2], one[3], one[4], one[5], one[6], one[7], one[8], one[9], one[10], one[11], one[12], one[13]
       end
       result = result or ok and 1 or 0
       if fault then
         result = fault
+      elseif log then
+        local passed = ok and allowed and n or 0
+        -- A denial writes what a clock that stepped back has made of it.
+        if passed > 0 or (n > 0 and log.charged and not ok and log.entries) then
+          local written = slow().write_log(log, p, b, passed)
+          if written.err then result = written.err end
+        end
+        if result == 1 or result == 0 then result = { result, log.next, log.enough } end
       elseif n > 0 and ((ok and allowed) or (changed and d + a > 0)) then
         local after, stamp = (ok and allowed) and d + n or d, s
-        -- Kept until it is full: rounded up, and never without an expiry.
         local full = window and s + p or s + after * p / c
         if counter then
           full = after > 0 and full + p or full
           if after > 0 then stamp = s - a else after, stamp = a, s - p end
         end
-        local ms = floor((full - now) / 1000) + 2
-        local written = call('SET', key, pack('<I5I7I4I6I4', after, stamp, c, p, b), 'PX', ms)
+        local written = call('SET', key, pack('<I5I7I4I6I4', after, stamp, c, p, b), 'PX', lasts(full))
         if written.err then result = written.err end
       end
       local k = #reply

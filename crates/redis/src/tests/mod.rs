@@ -14,4 +14,5 @@ mod sentinel;
 mod server;
 mod settling;
 mod sharing;
+mod sliding;
 mod vectors;

@@ -200,6 +200,9 @@ fn every_key_that_is_written_expires() {
         for algorithm in Algorithm::ALL {
             let quota = limit.parse::<Limit>().unwrap().quota().unwrap();
             let Ok(quota) = quota.with_algorithm(algorithm) else { continue };
+            if RedisStore::takes(&quota).is_err() {
+                continue;
+            }
             let step = serde_json::json!({ "cost": cost });
             let charge = charge(quota, limit, "key", &step);
             let request = Asked::new(&[charge]).request(&names).unwrap();

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tidegate_core::{Charge, Cost, Decision, LimitId, Mode, Quota, Source, Time, Verdict, total_cost};
+use tidegate_core::{Algorithm, Charge, Cost, Decision, LimitId, Mode, Quota, Source, Time, Verdict, total_cost};
 use tidegate_memory::Fingerprints;
 
 use super::elsewhere;
@@ -80,6 +80,10 @@ impl Denials {
     }
 
     pub(super) fn remember(&self, charge: &Charge<'_>, decision: &Decision, answered: &Answered) {
+        if charge.quota.algorithm() == Algorithm::SlidingLog {
+            // Two numbers do not tell when enough of a log has left: the store is asked.
+            return;
+        }
         let wait = decision.retry_after().unwrap_or_default().min(REMEMBERED_MAX);
         let fingerprint = self.fingerprint(charge.limit, charge.key);
         let seen = Seen::new(decision, answered);
