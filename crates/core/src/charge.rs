@@ -296,7 +296,9 @@ fn decide_one(
     };
     match standing {
         // What would have been taken is not; a repair of the stamp, which only a denial brings, is kept.
-        Ok(before) if charge.mode == Mode::Guard && decision.is_allowed() => (uncharged(decision, before, view), before),
+        Ok(before) if charge.mode == Mode::Guard && decision.is_allowed() => {
+            (uncharged(decision, before, view), before)
+        }
         _ => (decision, next),
     }
 }

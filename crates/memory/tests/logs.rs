@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{limit_id, quota};
-use tidegate_core::{Algorithm, AtBound, Charge, Cost, Decision, LimitId, Quota, Time};
+use tidegate_core::{Algorithm, AtBound, Charge, Cost, Decision, LimitId, Mode, Quota, Time};
 use tidegate_memory::{LOG_BYTES_MIN, Table, TableOptions};
 
 fn log(limit: &str) -> Quota {
@@ -59,6 +59,19 @@ fn br_101_requests_of_one_instant_are_as_many_as_they_are() {
     let limit = table.know(limit_id(), &log("10/60s"), AtBound::Deny).unwrap();
     let passed = |second| (0..50).filter(|_| table.check_at(&limit, "k", Cost::ONE, at(second)).is_allowed()).count();
     assert_eq!([passed(7), passed(66), passed(67)], [10, 0, 10]);
+}
+
+#[test]
+fn a_guard_of_a_log_denies_and_takes_nothing() {
+    let table = small(LOG_BYTES_MIN);
+    let log = charge("log", log("2/min"), b"k").with_cost(Cost::new(2));
+    let guard = [log.with_mode(Mode::Guard), charge("bucket", quota("9/min"), b"k")];
+    assert!((1..3).all(|left| ask(&table, &guard[..left], at(0)).0) && ask(&table, &guard[..1], at(0)).0);
+    assert_eq!(table.live_keys_at(at(0)), 1, "only the bucket was charged");
+    assert!(ask(&table, &[log], at(0)).0);
+    for charges in [&guard[..1], &guard[..]] {
+        assert_eq!([59, 60].map(|second| ask(&table, charges, at(second)).0), [false, true]);
+    }
 }
 
 #[test]

@@ -184,8 +184,9 @@ impl FailureKind {
         match self {
             Self::Login => "check the user and password of the store's URL",
             Self::Permission => {
-                "grant the user what is needed: ~PREFIX:* +eval +evalsha +script|load +time +get +set +del, in a cluster \
-                 also +cluster|slots +asking, and +select for a database other than 0"
+                "grant the user what is needed: ~PREFIX{* +eval +evalsha +script|load +time +get +set +del, for sliding \
+                 logs also +lindex +lrange +lset +ltrim +lpush +rpush +pexpire, in a cluster also +cluster|slots \
+                 +asking, and +select for a database other than 0"
             }
             Self::Clock => {
                 "the server does not let a script read the clock and then write: use Redis 5 or later, Valkey, or a \

@@ -35,9 +35,10 @@
 //! ACL SETUSER gate on >password ~tg{* +eval +evalsha +script|load +time +get +set +del
 //! ```
 //!
-//! In a cluster also `+cluster|slots +asking`, and `+select` for a database other than 0. `+role` lets a connection know a
-//! replica before the first decision does, `+info` lets [`RedisStore::probe`] say what server it is, and `+pttl` lets a bucket
-//! be looked into; all three are optional.
+//! For sliding logs also `+lindex +lrange +lset +ltrim +lpush +rpush +pexpire`, in a cluster also `+cluster|slots +asking`,
+//! and `+select` for a database other than 0. `+role` lets a connection know a replica before the first decision does,
+//! `+info` lets [`RedisStore::probe`] say what server it is, and `+pttl` lets a bucket be looked into; all three are
+//! optional.
 //!
 //! Read `scripts/decide.lua` first, then `terms`, `names` and `wire` (how a decision gets there and back). Then the way:
 //! `address` (what a URL says), `route`, `link` (a queue), `serve` (its task), `call`, and for a cluster `cluster` and

@@ -1,6 +1,11 @@
 //! The sliding log: what passed counts for exactly a period.
 
-use tidegate_core::{Algorithm, Cost, Decision, Limit, Log, LogEntry, LogPlace, Quota, QuotaError, Time, decide_log};
+use core::time::Duration;
+
+use tidegate_core::{
+    Algorithm, Charge, Cost, Decision, Limit, LimitId, Log, LogEntry, LogPlace, Mode, Quota, QuotaError, State, Time,
+    decide_all_with_logs, decide_log,
+};
 
 use crate::script::S;
 
@@ -56,6 +61,23 @@ fn br_101_requests_of_one_instant_are_as_many_as_they_are() {
 fn around_an_edge_a_log_passes_59() {
     let mut log = Kept::new("59/min");
     assert_eq!((log.passes(59 * S, 59), log.passes(61 * S, 59)), (59, 0));
+}
+
+#[test]
+fn a_guard_of_a_log_denies_and_takes_nothing() {
+    let mut log = Kept::new("3/10s");
+    let two = |log: &mut Kept, mode, second| {
+        let now = Time::from_secs(second);
+        let charge = Charge::new(LimitId::of("guard", "log"), log.quota, b"k").with_cost(Cost::new(2)).with_mode(mode);
+        let view = Log::new(&mut log.ring, &mut log.place).view(&log.quota, charge.cost, now);
+        let mut decisions = [Decision::unmade(&log.quota)];
+        let verdict = decide_all_with_logs(&[charge], &mut [Ok(State::FULL)], &[Some(view)], &mut decisions, now);
+        (verdict.allowed, decisions[0].remaining(), decisions[0].retry_after())
+    };
+    assert_eq!(two(&mut log, Mode::Guard, 0), (true, 3, None));
+    assert_eq!(two(&mut log, Mode::Enforce, 0), (true, 1, None));
+    assert_eq!(log.passes(0, 2), 2);
+    assert_eq!(two(&mut log, Mode::Guard, 1), (false, 1, Some(Duration::from_secs(9))));
 }
 
 #[test]

@@ -232,6 +232,8 @@ local function slow()
   -- What a decision on n needs to know of a log: what counts, and the entries that have to leave.
   function rare.view_log(log, p, b, n)
     local used, i, first, chunk = log.tokens, 1, 0, {}
+    log.gone, log.used, log.next, log.enough = 0, 0, now, now
+    if not log.kept then return end
     local function entry()
       if log.entries then return log.entries[i] end
       if i - first > #chunk then
@@ -258,14 +260,16 @@ local function slow()
     log.next = log.next or log.newest
   end
 
-  -- The log of a key. Under other terms, or where the clock stepped back, its entries are made over.
-  function rare.load_log(key, p, b, n)
-    local log = { key = key, tokens = 0, newest = now, last = 0 }
-    local head = call('LINDEX', key, 0)
+  -- The log of a key: as it is kept; unread, if all of it is given back; else under its terms. Under other terms, or
+  -- where the clock stepped back, its entries are made over.
+  function rare.load_log(key, p, b, n, as_kept, unread)
+    local log = { key = key, tokens = 0, newest = now, last = 0, unread = unread }
+    local head = not unread and call('LINDEX', key, 0)
     if type(head) == 'table' then return head end
     if head then
       local p0, b0
       p0, b0, log.tokens = unpack('<I6I4I4', head)
+      if as_kept then p, b, log.terms = p0, b0, { b0, p0, b0, call('PTTL', key) } end
       log.newest, log.last = unpack('<I7I4', call('LINDEX', key, -1))
       log.kept, log.is_ahead = true, log.newest - now > p0
       if log.is_ahead or p ~= p0 or b ~= b0 then
@@ -316,7 +320,7 @@ local function slow()
 
   -- Gives n back, what passed last first, or what passed at `taken`; or owes n more.
   function rare.correct_log(log, p, b, n, is_owed, taken)
-    if not is_owed and not taken and n >= 2 * b then
+    if log.unread then
       call('DEL', log.key)
       return
     end
@@ -355,7 +359,8 @@ for i = 1, #KEYS do
   local d, s, a, changed = 0, now, 0, false
   if window then s = now - now % p end
   if kind == 3 then
-    log = slow().load_log(key, p, b, n)
+    local forgets = flags >= 8 and flags < 16 and n >= 2 * b and reserved == nil
+    log = slow().load_log(key, p, b, n, flags >= 128, forgets)
     if log.err then fault, log = log.err, nil else d, s = log.used, log.newest end
   elseif kept then
     if type(kept) == 'table' then
@@ -380,7 +385,7 @@ for i = 1, #KEYS do
   if not charged and not fault then
     local special = slow()
     if flags >= 128 then
-      if log then result = log.kept and { c, p, b, call('PTTL', key) } or 0
+      if log then result = log.used > 0 and log.terms or 0
       elseif kept then result, d, s = special.show(key, kept) end
     elseif flags >= 64 then
       reserved = kept and select(2, unpack('<I5I7', kept))

@@ -90,7 +90,7 @@ async fn what_the_user_may_not_do_is_named_once_with_what_to_grant() {
                 assert_eq!(error.kind(), Some(FailureKind::Permission), "{kind:?}, {user}: {error}");
             }
             let complaint = store.complaint().await;
-            assert!(complaint.to_string().contains("~PREFIX:* +eval +evalsha"), "{complaint}");
+            assert!(complaint.to_string().contains("~PREFIX{* +eval +evalsha"), "{complaint}");
             assert_eq!(store.state().complaint, Some(complaint));
             assert!(
                 tokio::time::timeout(Duration::from_millis(50), store.complaint()).await.is_err(),

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use redis::{ConnectionLike as _, cmd};
-use tidegate_core::{Algorithm, Charge, Cost, Decision, Store as _};
+use tidegate_core::{Algorithm, Charge, Cost, Decision, Mode, Store as _};
 use tokio::task::JoinSet;
 
 use super::server::{Kind, Server};
 use super::settling::ID;
 use super::sharing::{ask, charge, patient};
 use super::vectors::Driven;
+
+const SLIDING: [Algorithm; 2] = [Algorithm::SlidingCounter, Algorithm::SlidingLog];
 
 fn charge_of(limit: &str, algorithm: Algorithm) -> Charge<'static> {
     let quota = charge(limit, b"k").quota.with_algorithm(algorithm).unwrap();
@@ -74,6 +76,24 @@ fn a_changed_limit_keeps_what_a_log_remembers() {
         assert_eq!(driven.take(&of("4/min"), 1, second(2)).retry_after(), Some(Duration::from_secs(58)));
         assert_eq!(driven.take(&of("4/min"), 0, second(60)).remaining(), 1, "{kind:?}");
         assert_eq!(driven.take(&of("4/min"), 4, second(61)).remaining(), 0);
+    }
+}
+
+#[test]
+fn a_guard_of_a_sliding_limit_denies_and_takes_nothing() {
+    for (kind, algorithm) in Kind::ALL.into_iter().flat_map(|kind| SLIDING.map(|algorithm| (kind, algorithm))) {
+        let server = Server::start(kind);
+        let mut driven = Driven::new(&server);
+        let three = charge_of("3/s", algorithm).with_cost(Cost::new(3));
+        let guard = [three.with_mode(Mode::Guard)];
+        let ask = |driven: &mut Driven, at_us| driven.decide(&guard, at_us).1[0];
+        assert_eq!([1, 2].map(|at_us| ask(&mut driven, at_us).remaining()), [3, 3], "{kind:?} {algorithm}");
+        assert!(driven.keys().is_empty());
+        assert!(driven.take(&three, 1, 10).is_allowed());
+        let waits = [20, 30].map(|at_us| ask(&mut driven, at_us).retry_after());
+        let ends_us = if algorithm == Algorithm::SlidingLog { 1_000_010 } else { 2_000_000 };
+        assert_eq!(waits, [20, 30].map(|at_us| Some(Duration::from_micros(ends_us - at_us))));
+        assert!(!ask(&mut driven, ends_us - 1).is_allowed() && ask(&mut driven, ends_us).is_allowed());
     }
 }
 

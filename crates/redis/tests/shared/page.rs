@@ -1,7 +1,7 @@
 //! What `docs/redis.md` says is so.
 
 use redis::{ConnectionLike as _, cmd};
-use tidegate_core::Store as _;
+use tidegate_core::{Algorithm, Charge, Store as _};
 use tidegate_redis::FailureKind;
 
 use crate::given::{charge, kept, passes, patient};
@@ -30,6 +30,29 @@ async fn the_rights_that_the_page_names_are_enough() {
         store.grant(three.limit, &three.quota, b"k", 1).await.unwrap();
         store.reset(three.limit, b"k").await.unwrap();
         assert_eq!(passes(&store, three, 4).await, 3, "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_rights_that_the_page_names_for_sliding_logs_are_enough_for_them() {
+    for kind in Kind::ALL {
+        let server = Server::start(kind);
+        let added = line("For sliding logs add").split('`').nth(1).unwrap();
+        let mut grant = cmd("ACL");
+        line("ACL SETUSER").split(' ').skip(1).chain(added.split(' ')).for_each(|word| {
+            grant.arg(word);
+        });
+        assert_eq!(server.connection().req_command(&grant), Ok(redis::Value::Okay));
+        let store = patient(&server.url().replace("redis://", "redis://tidegate:password@"));
+        let three = charge("3/h", b"k");
+        let log = Charge { quota: three.quota.with_algorithm(Algorithm::SlidingLog).unwrap(), ..three };
+        assert_eq!(passes(&store, log, 4).await, 3, "{kind:?}");
+        store.grant(log.limit, &log.quota, b"k", 1).await.unwrap();
+        assert_eq!(passes(&store, log, 4).await, 1, "{kind:?}");
+        let raised = Charge { quota: charge("5/h", b"k").quota.with_algorithm(Algorithm::SlidingLog).unwrap(), ..log };
+        assert_eq!(passes(&store, raised, 4).await, 2, "{kind:?}");
+        store.reset(log.limit, b"k").await.unwrap();
+        assert_eq!(passes(&store, log, 4).await, 3, "{kind:?}");
     }
 }
 
