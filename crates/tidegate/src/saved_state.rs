@@ -5,8 +5,8 @@
 //! ```text
 //! head     "tidegate", version 1 in 4 bytes, the time in nanoseconds since the epoch of Unix, two seeds; 8 bytes each
 //! then any number of records, each behind its letter
-//! q        count, period in nanoseconds, burst; 8 bytes each; 0 for a token bucket, 1 for a fixed window, in 1 byte:
-//!          the next quota, numbered from 0
+//! q        count, period in nanoseconds, burst; 8 bytes each; 0 for a token bucket, 1 for a fixed window, 2 for a sliding
+//!          counter, 3 for a sliding log, in 1 byte: the next quota, numbered from 0
 //! b        fingerprint in 8 bytes, number of a quota in 4, deficit, stamp in nanoseconds; 8 bytes each: a bucket
 //! p        limit, number of a quota, deficit, stamp, as above: the bucket that newcomers share
 //! k        first and last fingerprint, 8 bytes each: keys that may have been charged to such a one
@@ -198,7 +198,12 @@ impl<W: Write> Writer<W> {
         let number = u32::try_from(self.numbers.len()).map_err(io::Error::other)?;
         let period_ns = u64::try_from(quota.rate().period().as_nanos()).map_err(io::Error::other)?;
         self.record(b'q', &[quota.rate().count(), period_ns, quota.burst()])?;
-        self.bytes(&[u8::from(quota.algorithm() == Algorithm::FixedWindow)])?;
+        self.bytes(&[match quota.algorithm() {
+            Algorithm::TokenBucket => 0,
+            Algorithm::FixedWindow => 1,
+            Algorithm::SlidingCounter => 2,
+            Algorithm::SlidingLog => 3,
+        }])?;
         self.numbers.insert(words, number);
         Ok(number)
     }
@@ -240,6 +245,8 @@ impl<R: Read> Reader<R> {
         let algorithm = match self.bytes()? {
             [0] => Algorithm::TokenBucket,
             [1] => Algorithm::FixedWindow,
+            [2] => Algorithm::SlidingCounter,
+            [3] => Algorithm::SlidingLog,
             _ => return Err(RestoreError::Damaged),
         };
         let quota = Rate::new(count, Duration::from_nanos(period_ns)).and_then(|rate| Quota::with_burst(rate, burst));

@@ -290,10 +290,10 @@ impl Oracle {
     /// A window further ahead than one period cannot be explained by waiting, and becomes the present one.
     pub(crate) fn repair(&mut self, now_ns: u64) {
         let present = self.window_of(now_ns);
-        if let Bucket::Log(entries) = &mut self.bucket {
-            if entries.last().is_some_and(|(at_ns, _)| at_ns.saturating_sub(now_ns) > self.rules.period_ns) {
-                entries.iter_mut().for_each(|(at_ns, _)| *at_ns = now_ns.min(*at_ns));
-            }
+        if let Bucket::Log(entries) = &mut self.bucket
+            && entries.last().is_some_and(|(at_ns, _)| at_ns.saturating_sub(now_ns) > self.rules.period_ns)
+        {
+            entries.iter_mut().for_each(|(at_ns, _)| *at_ns = now_ns.min(*at_ns));
         }
         let (Bucket::Window { number, .. } | Bucket::Counter { number, .. }) = &mut self.bucket else { return };
         let ahead_ns = (*number * self.rules.period_ns).saturating_sub(now_ns);

@@ -7,7 +7,7 @@ use tidegate_core::{Algorithm, CHARGES_MAX, Limit, Quota, QuotaError, Time};
 use tidegate_policy::Policies;
 
 use super::engine::Course;
-use super::keeper::{ByPolicies, Keeper, One, Several};
+use super::keeper::{ByPolicies, Keeper, Logs, One, Several};
 use super::series::{Recorder, Series};
 use super::tally::Tally;
 use super::traffic::Merged;
@@ -259,6 +259,9 @@ impl Simulation {
         let mut traffic = self.traffic(ground)?;
         let keys = course.keyed.keys(traffic.clients());
         Ok(match contestant {
+            Contestant::Limits { algorithm: Algorithm::SlidingLog, quotas } => {
+                through(Logs::new(quotas, keys), &mut *traffic, course, recorder)
+            }
             Contestant::Limits { quotas, .. } => match quotas.as_slice() {
                 [quota] => through(One::new(*quota, keys), &mut *traffic, course, recorder),
                 several => through(Several::new(several, keys), &mut *traffic, course, recorder),

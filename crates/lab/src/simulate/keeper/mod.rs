@@ -1,14 +1,16 @@
 //! Who keeps the buckets in a simulation: one file for each way, all in one mould.
 //!
 //! Every way ends in the decisions of the core. A way of its own is worth a file where it is faster (`one`), decides
-//! several limits at once (`several`), or takes the whole road through policies (`policies`).
+//! several limits at once (`several`), keeps more than two numbers (`logs`), or takes the whole road through policies (`policies`).
 
+mod logs;
 mod one;
 mod policies;
 mod several;
 
 use tidegate_core::Time;
 
+pub(super) use logs::Logs;
 pub(super) use one::One;
 pub(super) use policies::ByPolicies;
 pub(super) use several::Several;
