@@ -13,6 +13,7 @@ mod expression;
 pub mod log;
 pub mod plot;
 pub mod replay;
+mod ring;
 pub mod simulate;
 pub mod tune;
 mod words;

@@ -10,7 +10,7 @@
 //!
 //! Read `head` first (how a word guards its neighbours), then `bucket`, `groups`, `table` and `attempt`, and
 //! `seats` for what happens when a key's home has no room; `logs` is where sliding logs are, which have no slots;
-//! `reservations` is a table of another kind of bucket, and `saved` is a table as plain data, but for its logs.
+//! `reservations` is a table of another kind of bucket, and `saved` and `saved_logs` are a table as plain data.
 
 #![forbid(unsafe_code)]
 
@@ -27,6 +27,7 @@ mod quota_cell;
 mod quotas;
 mod reservations;
 mod saved;
+mod saved_logs;
 mod seats;
 #[cfg(all(test, not(loom)))]
 mod stress;
@@ -42,4 +43,5 @@ pub use quota_cell::QuotaCell;
 pub use quotas::{KnownQuota, QUOTAS_MAX, TooManyQuotas};
 pub use reservations::{RESERVATIONS_DEFAULT, Reservations, ReserveError};
 pub use saved::{PooledKeys, SavedBucket, SavedPool};
+pub use saved_logs::SavedLog;
 pub use table::{BATCH_MAX, KEYS_DEFAULT, KEYS_MAX, Table, TableLimit, TableOptions, TableStats};

@@ -58,6 +58,10 @@ impl Logs {
         ShardLock { shard, bytes_max: self.shard_bytes }
     }
 
+    pub(crate) fn shard_count(&self) -> usize {
+        self.shards.len()
+    }
+
     /// Logs of which something counts at `now`.
     pub(crate) fn live_at(&self, now: Time) -> usize {
         let from = (Time::from_nanos(now.as_nanos().saturating_add(1)), 0);
@@ -178,6 +182,11 @@ impl ShardLock<'_> {
         let after = kept.end;
         self.shard.ends.remove(&(before, key.as_u64()));
         self.shard.ends.insert((after, key.as_u64()));
+    }
+
+    /// All logs: key, number of the quota, and the log.
+    pub(crate) fn all(&mut self) -> impl Iterator<Item = (u64, u32, Log<'_>)> {
+        self.shard.logs.iter_mut().map(|(key, kept)| (*key, kept.quota_number, kept.log()))
     }
 
     /// Forgets the log of a key.

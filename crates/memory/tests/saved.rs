@@ -5,8 +5,8 @@ mod common;
 
 use common::{Numbers, limit, limit_id, ms, quota, shown};
 use proptest::prelude::*;
-use tidegate_core::{AtBound, Cost, LimitId, State, Time};
-use tidegate_memory::{Table, TableLimit, TableOptions};
+use tidegate_core::{Algorithm, AtBound, Cost, LimitId, State, Time};
+use tidegate_memory::{LOG_BYTES_MIN, Table, TableLimit, TableOptions};
 
 /// Another table, with room for so many keys, that takes up what `table` holds.
 fn taken_up(table: &Table, keys: usize, now: Time) -> (Table, usize) {
@@ -15,6 +15,49 @@ fn taken_up(table: &Table, keys: usize, now: Time) -> (Table, usize) {
     table.pools_at(now).iter().for_each(|pool| assert!(other.take_up_pool(pool).unwrap()));
     table.pooled_keys().for_each(|keys| other.take_up_pooled(keys));
     (other, lost)
+}
+
+#[test]
+fn logs_are_told_by_what_counts_and_taken_up_with_it() {
+    let log = |table: &Table, text: &str| {
+        let quota = quota(text).with_algorithm(Algorithm::SlidingLog).unwrap();
+        table.know(limit_id(), &quota, AtBound::Deny).unwrap()
+    };
+    let (table, mut now_ms) = (Table::new(TableOptions::with_keys(100)), 0);
+    let known = log(&table, "20/min");
+    for (key, times) in [("full", 20), ("half", 10), ("over", 1)] {
+        let pass = |i: u64| table.check_at(&known, key, Cost::ONE, ms(now_ms + i * 1_000)).is_allowed();
+        assert!((0..times).all(pass));
+        now_ms = if key == "half" { 0 } else { 15_000 };
+    }
+    let told: Vec<_> = table.logs_at(ms(62_000)).map(|log| log.entries.len()).collect();
+    assert_eq!((told.iter().sum::<usize>(), told.len()), (17 + 10, 2));
+    let mut other = Table::with_seeds(TableOptions::with_keys(5), table.seeds());
+    table.logs_at(ms(62_000)).for_each(|log| assert!(other.take_up_log_at(&log, ms(63_000)).unwrap()));
+    let (before, after) = (known, log(&other, "20/min"));
+    for key in ["full", "half", "over"] {
+        for at in (63_000..90_000).step_by(999) {
+            let decide = |table: &Table, limit| table.check_at(limit, key, Cost::new(3), ms(at));
+            let (one, two) = (decide(&table, &before), decide(&other, &after));
+            assert_eq!((shown(&one), one.reset_after()), (shown(&two), two.reset_after()), "{key} at {at}");
+        }
+    }
+}
+
+#[test]
+fn logs_that_find_no_room_are_told_and_counted() {
+    let quota = quota("10000/h").with_algorithm(Algorithm::SlidingLog).unwrap();
+    let table = Table::new(TableOptions::with_keys(5));
+    let known = table.know(limit_id(), &quota, AtBound::Deny).unwrap();
+    for key in 0..4_u64 {
+        assert!((0..6_000).all(|at| table.check_at(&known, &key, Cost::ONE, ms(at)).is_allowed()));
+    }
+    let mut options = TableOptions::with_keys(5);
+    options.log_bytes = LOG_BYTES_MIN;
+    let mut other = Table::with_seeds(options, table.seeds());
+    let taken: Vec<_> = table.logs_at(ms(7_000)).map(|log| other.take_up_log_at(&log, ms(7_000)).unwrap()).collect();
+    assert_eq!(taken, [true, false, false, false], "each takes 160 kB of the 256 kB");
+    assert_eq!((other.live_keys_at(ms(7_000)), other.stats().displaced), (1, 3));
 }
 
 const LIMITS: [&str; 4] = ["3/min", "100/s burst 7", "5/h burst 60", "1/day"];

@@ -8,6 +8,8 @@
 //! q        count, period in nanoseconds, burst; 8 bytes each; 0 for a token bucket, 1 for a fixed window, 2 for a sliding
 //!          counter, 3 for a sliding log, in 1 byte: the next quota, numbered from 0
 //! b        fingerprint in 8 bytes, number of a quota in 4, deficit, stamp in nanoseconds; 8 bytes each: a bucket
+//! l        fingerprint in 8 bytes, number of a quota and number of entries, 4 bytes each; then deficit and stamp of each
+//!          entry, the oldest first: a sliding log
 //! p        limit, number of a quota, deficit, stamp, as above: the bucket that newcomers share
 //! k        first and last fingerprint, 8 bytes each: keys that may have been charged to such a one
 //! e        the end: FNV-1a over all that stands before this letter, in 8 bytes
@@ -25,9 +27,9 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-use tidegate_core::{Algorithm, LimitId, Quota, Rate, State, Time};
+use tidegate_core::{Algorithm, LOG_MAX, LimitId, Quota, Rate, State, Time};
 use tidegate_memory::{
-    Fingerprint, PooledKeys, QUOTAS_MAX, SavedBucket, SavedPool, Seeds, Table, TableOptions, TooManyQuotas,
+    Fingerprint, PooledKeys, QUOTAS_MAX, SavedBucket, SavedLog, SavedPool, Seeds, Table, TableOptions, TooManyQuotas,
 };
 
 use crate::{Clock, Memory};
@@ -102,6 +104,10 @@ impl<C: Clock> Memory<C> {
             writer.state(b'b', fingerprint.as_u64(), &quota, state)?;
             saved.buckets += 1;
         }
+        for log in table.logs_at(now) {
+            writer.log(&log)?;
+            saved.buckets += 1;
+        }
         for SavedPool { limit, quota, state } in table.pools_at(now) {
             writer.state(b'p', limit.as_u64(), &quota, state)?;
         }
@@ -128,6 +134,10 @@ impl<C: Clock> Memory<C> {
                     let has_room = table.take_up_at(&SavedBucket { fingerprint, quota, state }, now)?;
                     saved.buckets += 1;
                     saved.without_room += u64::from(!has_room);
+                }
+                [b'l'] => {
+                    saved.without_room += u64::from(!table.take_up_log_at(&reader.log()?, now)?);
+                    saved.buckets += 1;
                 }
                 [b'p'] => {
                     let (limit, quota, state) = reader.state()?;
@@ -184,6 +194,18 @@ impl<W: Write> Writer<W> {
         let number = self.number_of(quota)?;
         self.record(letter, &[name])?;
         self.bytes(&number.to_le_bytes())?;
+        self.two_numbers(state)
+    }
+
+    fn log(&mut self, log: &SavedLog) -> io::Result<()> {
+        let (number, count) = (self.number_of(&log.quota)?, u32::try_from(log.entries.len()).map_err(io::Error::other)?);
+        self.record(b'l', &[log.fingerprint.as_u64()])?;
+        self.bytes(&number.to_le_bytes())?;
+        self.bytes(&count.to_le_bytes())?;
+        log.entries.iter().try_for_each(|entry| self.two_numbers(*entry))
+    }
+
+    fn two_numbers(&mut self, state: State) -> io::Result<()> {
         self.bytes(&state.deficit().to_le_bytes())?;
         self.bytes(&state.stamp().as_nanos().to_le_bytes())
     }
@@ -259,14 +281,31 @@ impl<R: Read> Reader<R> {
     }
 
     fn state(&mut self) -> Result<(u64, Quota, State), RestoreError> {
-        let name = self.number()?;
+        let (name, quota) = (self.number()?, self.known_quota()?);
+        Ok((name, quota, self.two_numbers()?))
+    }
+
+    fn log(&mut self) -> Result<SavedLog, RestoreError> {
+        let fingerprint = Fingerprint::from_u64(self.number()?).ok_or(RestoreError::Damaged)?;
+        let (quota, count) = (self.known_quota()?, u32::from_le_bytes(self.bytes()?));
+        if u64::from(count) > LOG_MAX {
+            return Err(RestoreError::Damaged);
+        }
+        let entries = (0..count).map(|_| self.two_numbers()).collect::<Result<_, _>>()?;
+        Ok(SavedLog { fingerprint, quota, entries })
+    }
+
+    fn known_quota(&mut self) -> Result<Quota, RestoreError> {
         let number = usize::try_from(u32::from_le_bytes(self.bytes()?)).ok();
-        let quota = *number.and_then(|number| self.quotas.get(number)).ok_or(RestoreError::Damaged)?;
+        number.and_then(|number| self.quotas.get(number)).copied().ok_or(RestoreError::Damaged)
+    }
+
+    fn two_numbers(&mut self) -> Result<State, RestoreError> {
         let [deficit, stamp_ns] = [self.number()?, self.number()?];
         if deficit >= State::DEFICIT_END {
             return Err(RestoreError::Damaged);
         }
-        Ok((name, quota, State::from_parts(deficit, Time::from_nanos(stamp_ns))))
+        Ok(State::from_parts(deficit, Time::from_nanos(stamp_ns)))
     }
 
     fn number(&mut self) -> Result<u64, RestoreError> {

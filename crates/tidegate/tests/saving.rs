@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tidegate::{
-    AtBound, Charge, Clock as _, Cost, Decision, Handling, Limit, LimitId, ManualClock, Memory, Quota, RestoreError,
+    Algorithm, AtBound, Charge, Clock as _, Cost, Decision, Handling, Limit, LimitId, ManualClock, Memory, Quota, RestoreError,
     Saved, TableOptions, Time,
 };
 
@@ -32,16 +32,23 @@ fn take(store: &Store, text: &str, key: &str, cost: u64, at_bound: AtBound) -> b
     store.decide_now(&[charge], &mut decisions).unwrap().allowed
 }
 
+fn take_of_log(store: &Store, key: &str, cost: u64) -> bool {
+    let quota = quota("3/min").with_algorithm(Algorithm::SlidingLog).unwrap();
+    let charge = Charge::new(LimitId::of("p", "log"), quota, key.as_bytes()).with_cost(Cost::new(cost));
+    store.decide_now(&[charge], &mut [Decision::unmade(&quota)]).unwrap().allowed
+}
+
 fn allows(store: &Store, text: &str, key: &str) -> bool {
     take(store, text, key, 1, AtBound::Displace)
 }
 
-/// A store at second 100 in which ann has taken 3 of 3, and what it writes down.
+/// A store at second 100 in which ann has taken 3 of 3, bob two of a log, and what it writes down.
 fn written() -> (Store, Vec<u8>) {
     let store = Memory::new(TableOptions::with_keys(1_000), clock(100));
     assert!(take(&store, "3/min", "ann", 3, AtBound::Displace));
+    assert!([1, 1].map(|cost| take_of_log(&store, "bob", cost)).iter().all(|passed| *passed));
     let mut file = Vec::new();
-    assert_eq!(store.save(&mut file).unwrap(), Saved { buckets: 1, without_room: 0 });
+    assert_eq!(store.save(&mut file).unwrap(), Saved { buckets: 2, without_room: 0 });
     (store, file)
 }
 
@@ -53,8 +60,9 @@ fn restored(file: &[u8], s: u64) -> Result<(Store, Saved), RestoreError> {
 fn what_a_key_owes_is_owed_in_the_next_process() {
     let (_, file) = written();
     let (store, saved) = restored(&file, 110).unwrap();
-    assert_eq!(saved, Saved { buckets: 1, without_room: 0 });
+    assert_eq!(saved, Saved { buckets: 2, without_room: 0 });
     assert!(!allows(&store, "3/min", "ann") && allows(&store, "3/min", "bob"));
+    assert!(!take_of_log(&store, "bob", 2) && take_of_log(&store, "bob", 1));
     // Ten seconds of the twenty that a token takes had passed meanwhile.
     let (store, _) = restored(&file, 120).unwrap();
     assert!(allows(&store, "3/min", "ann") && !allows(&store, "3/min", "ann"));
@@ -134,14 +142,23 @@ proptest! {
 
     #[test]
     fn save_and_restore_give_equal_decisions(
-        takes in prop::collection::vec((0_u8..30, 0_usize..4, 0_u64..4, 0_u64..20), 0..200),
-        later in prop::collection::vec((0_u8..30, 0_usize..4, 0_u64..4, 0_u64..20), 1..100),
+        takes in prop::collection::vec((0_u8..30, 0_usize..7, 0_u64..4, 0_u64..20), 0..300),
+        later in prop::collection::vec((0_u8..30, 0_usize..7, 0_u64..4, 0_u64..20), 1..200),
     ) {
-        const LIMITS: [&str; 4] = ["3/min", "100/s burst 7", "5/h burst 60", "1/day"];
+        const LIMITS: [(&str, Algorithm); 7] = [
+            ("3/min", Algorithm::TokenBucket),
+            ("100/s burst 7", Algorithm::TokenBucket),
+            ("5/h burst 60", Algorithm::TokenBucket),
+            ("1/day", Algorithm::TokenBucket),
+            ("9/min", Algorithm::FixedWindow),
+            ("10/min", Algorithm::SlidingCounter),
+            ("11/min", Algorithm::SlidingLog),
+        ];
         let decide = |store: &Store, (key, limit, cost): (u8, usize, u64)| {
-            let id = LimitId::of("p", LIMITS[limit]);
+            let (text, algorithm) = LIMITS[limit];
+            let (id, quota) = (LimitId::of("p", text), quota(text).with_algorithm(algorithm).unwrap());
             let key = [key];
-            let charge = Charge::new(id, quota(LIMITS[limit]), &key).with_cost(Cost::new(cost));
+            let charge = Charge::new(id, quota, &key).with_cost(Cost::new(cost));
             let mut decisions = [Decision::unmade(&charge.quota)];
             let _ = store.decide_now(&[charge], &mut decisions).unwrap();
             (decisions[0].outcome(), decisions[0].remaining(), decisions[0].reset_after())

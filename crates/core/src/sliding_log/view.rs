@@ -18,6 +18,14 @@ pub struct LogView {
 }
 
 impl Log<'_> {
+    /// The entries that count at `now`, the oldest first: each as a log of it alone is shown.
+    pub fn entries(&self, quota: &Quota, now: Time) -> impl Iterator<Item = State> + '_ {
+        let period_ns = quota.rate().period_ns().get();
+        let entries = (0..self.len()).map(|i| self.entry(i));
+        let counts = entries.filter(move |entry| !has_left(entry.at, period_ns, now));
+        counts.map(|entry| State { deficit: entry.tokens, stamp: entry.at })
+    }
+
     /// What a decision on `cost` needs to know.
     #[must_use]
     pub fn view(&self, quota: &Quota, cost: Cost, now: Time) -> LogView {

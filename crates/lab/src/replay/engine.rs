@@ -8,11 +8,12 @@
 use std::collections::HashMap;
 
 use tidegate_core::{
-    CHARGES_MAX, Charge, Decision, LimitId, Mode, Standing, State, Time, decide, decide_all, grant, owe,
+    CHARGES_MAX, Charge, Cost, Decision, LimitId, Mode, Standing, State, Time, decide, decide_all_with_logs, grant, owe, total_cost,
 };
 use tidegate_policy::{Attributes, Charging, CostRule, Exempt, KeyPart, Keys, Match, Policies, Policy};
 
 use crate::replay::interner::Interner;
+use crate::replay::logs::{Logs, is_log};
 
 /// Policies, the plans of the requests so far, and the state of every bucket.
 #[derive(Debug)]
@@ -29,6 +30,7 @@ pub(crate) struct Engine {
     templates: Vec<Template>,
     known: HashMap<(LimitId, [u64; 5], u64), u32>,
     states: Vec<State>,
+    logs: Logs,
     pub(crate) limits: Vec<LimitTally>,
 }
 
@@ -56,6 +58,8 @@ struct Template {
     limit: u32,
     /// Does only the response tell what is charged?
     is_settled: bool,
+    /// Is it charged to a log, which a state does not hold?
+    is_log: bool,
 }
 
 /// A limit, and what it has decided.
@@ -125,6 +129,7 @@ impl Engine {
             templates: Vec::new(),
             known: HashMap::new(),
             states: Vec::new(),
+            logs: Logs::default(),
         }
     }
 
@@ -171,6 +176,7 @@ impl Engine {
                         charge: Charge { key: &[], ..*charge },
                         limit: limit.unwrap_or(0) as u32,
                         is_settled: place.is_some_and(|place| place.policy.settling().is_some()),
+                        is_log: is_log(&charge.quota),
                     });
                     templates.len() as u32 - 1
                 });
@@ -222,7 +228,7 @@ impl Engine {
             [] => Ruling { is_allowed: !plan.is_denied, remaining: None },
             [claim] => {
                 let template = &self.templates[claim.template as usize];
-                if template.is_settled || template.charge.mode == Mode::Shadow {
+                if template.is_settled || template.is_log || template.charge.mode == Mode::Shadow {
                     return self.decide_together(plan, status, now);
                 }
                 let state = &mut self.states[claim.bucket as usize];
@@ -252,14 +258,20 @@ impl Engine {
         }
         let mut decisions = [Decision::unmade(&blank.quota); CHARGES_MAX];
         let count = claims.len();
-        let before = standings;
-        let verdict = decide_all(&charges[..count], &mut standings[..count], &mut decisions[..count], now);
+        let (before, buckets) = (standings, claims.iter().map(|claim| claim.bucket));
+        let views = self.logs.views(&charges[..count], buckets, now);
+        let (decided, views) = (&mut decisions[..count], &views[..count]);
+        let verdict = decide_all_with_logs(&charges[..count], &mut standings[..count], views, decided, now);
         let mut remaining = None;
         for (i, claim) in claims.iter().enumerate() {
-            let Template { limit, is_settled, charge } = *template(claim);
+            let Template { limit, is_settled, is_log, charge } = *template(claim);
             if !charges[..i].iter().any(|earlier| earlier.shares_bucket(&charges[i])) {
                 let state = standings[i].unwrap_or(State::FULL);
                 let settled = verdict.allowed && is_settled && decisions[i].is_allowed();
+                if is_log && verdict.allowed && decisions[i].is_allowed() {
+                    let cost = if settled { self.cost_by(status, &charge) } else { total_cost(&charges[..count], i) };
+                    self.logs.charge(claim.bucket, &charge.quota, cost, now);
+                }
                 self.states[claim.bucket as usize] = match settled {
                     true => self.settled(&charge, (before[i].unwrap_or(State::FULL), state), status, now),
                     false => state,
@@ -276,11 +288,15 @@ impl Engine {
         Ruling { is_allowed: verdict.allowed, remaining }
     }
 
+    /// What was charged after all, when the response was there.
+    fn cost_by(&self, status: u16, charge: &Charge<'_>) -> Cost {
+        let settling = self.policies.place(charge.limit).and_then(|place| place.policy.settling());
+        settling.map_or(charge.cost, |settling| settling.cost(status, None, charge.cost))
+    }
+
     /// The state after the response was there: nothing was charged, or what its status says.
     fn settled(&self, charge: &Charge<'_>, (before, after): (State, State), status: u16, now: Time) -> State {
-        let settling = self.policies.place(charge.limit).and_then(|place| place.policy.settling());
-        let Some(settling) = settling else { return after };
-        let (reserved, actual) = (charge.cost, settling.cost(status, None, charge.cost));
+        let (reserved, actual) = (charge.cost, self.cost_by(status, charge));
         match actual.tokens() {
             0 => before,
             tokens if actual < reserved => grant(&charge.quota, after, reserved.tokens() - tokens, now),

@@ -9,6 +9,7 @@ mod fail_if;
 mod filter;
 mod interner;
 mod json;
+mod logs;
 mod numbers;
 mod paths;
 mod report;

@@ -1,26 +1,16 @@
 //! Sliding logs: for each key and limit a ring of entries, which grows with what passes.
 
-use tidegate_core::{
-    CHARGES_MAX, Charge, Cost, Decision, LimitId, Log, LogEntry, LogPlace, Quota, State, Time, decide_all_with_logs,
-};
+use tidegate_core::{CHARGES_MAX, Charge, Cost, Decision, LimitId, Quota, State, Time, decide_all_with_logs};
 
 use super::Keeper;
 use super::one::denial;
+use crate::ring::Ring;
 use crate::simulate::{Arrival, Reply};
-
-/// The entries that a ring has room for at first.
-const ROOM: usize = 4;
 
 pub(in crate::simulate) struct Logs {
     charges: Vec<Charge<'static>>,
     /// The rings of a key stand together, in the order of the charges.
     rings: Vec<Ring>,
-}
-
-#[derive(Clone, Default)]
-struct Ring {
-    entries: Vec<LogEntry>,
-    place: LogPlace,
 }
 
 impl Logs {
@@ -50,7 +40,7 @@ impl Keeper for Logs {
         let count = charges.len();
         for ((charge, ring), view) in charges.iter_mut().zip(rings.iter_mut()).zip(&mut views) {
             charge.cost = arrival.cost;
-            *view = Some(ring.log().view(&charge.quota, arrival.cost, arrival.at));
+            *view = Some(ring.view(&charge.quota, arrival.cost, arrival.at));
         }
         let (decisions, views) = (&mut decisions[..count], &views[..count]);
         let verdict = decide_all_with_logs(charges, &mut standings[..count], views, decisions, arrival.at);
@@ -60,8 +50,7 @@ impl Keeper for Logs {
         }
         // Time does not step back here, so a denial has nothing to repair.
         for (charge, ring) in charges.iter().zip(rings) {
-            ring.make_room(&charge.quota, arrival.at);
-            ring.log().charge(&charge.quota, arrival.cost, arrival.at);
+            ring.charge(&charge.quota, arrival.cost, arrival.at);
         }
         Reply::Passed
     }
@@ -69,7 +58,7 @@ impl Keeper for Logs {
     fn level(&mut self, key: u32, now: Time) -> Option<u64> {
         let (charges, rings) = self.of_key(key);
         let left = |(charge, ring): (&mut Charge<'_>, &mut Ring)| {
-            let used = ring.log().view(&charge.quota, Cost::ZERO, now).used;
+            let used = ring.view(&charge.quota, Cost::ZERO, now).used;
             charge.quota.burst().saturating_sub(used)
         };
         charges.iter_mut().zip(rings).map(left).min()
@@ -77,22 +66,6 @@ impl Keeper for Logs {
 
     /// Of the key that keeps most.
     fn bytes_per_key(&self) -> Option<usize> {
-        let bytes = |ring: &Ring| size_of::<LogPlace>() + size_of::<LogEntry>() * ring.entries.len();
-        self.rings.chunks(self.charges.len().max(1)).map(|rings| rings.iter().map(bytes).sum()).max()
-    }
-}
-
-impl Ring {
-    fn log(&mut self) -> Log<'_> {
-        Log::new(&mut self.entries, &mut self.place)
-    }
-
-    fn make_room(&mut self, quota: &Quota, now: Time) {
-        if self.log().has_room(quota, now) {
-            return;
-        }
-        let mut larger = vec![LogEntry::default(); (self.entries.len() * 2).max(ROOM)];
-        let place = self.log().copy_to(&mut larger);
-        (self.entries, self.place) = (larger, place);
+        self.rings.chunks(self.charges.len().max(1)).map(|rings| rings.iter().map(Ring::bytes).sum()).max()
     }
 }
