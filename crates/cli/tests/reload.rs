@@ -111,6 +111,23 @@ fn br_084_a_raised_limit_gives_its_growth_at_once_and_a_lowered_one_takes_it() {
 }
 
 #[test]
+fn a_sliding_log_keeps_what_passed_and_starts_fresh_under_another_algorithm() {
+    let log =
+        |limit: &str| format!("[[policies]]\nname = \"api\"\nalgorithm = \"sliding-log\"\nlimits = \"{limit}\"\n");
+    let served = Served::by(&log("3/h"), &[]);
+    assert_eq!(served.statuses(), [200, 200, 200, 429]);
+    served.reload(&log("5/h"));
+    assert_eq!(served.statuses(), [200, 200, 429]);
+    served.reload(&log("2/h"));
+    assert_eq!(served.status(), 429);
+    served.reload(&log("4/h"));
+    assert_eq!(served.statuses(), [200, 200, 429], "the two newest are remembered");
+    served.reload(&log("4/h").replace("sliding-log", "sliding-counter"));
+    served.proxy.wait_for("another algorithm enforces it");
+    assert_eq!(served.status(), 200);
+}
+
+#[test]
 fn br_083_a_denial_that_is_remembered_ends_with_its_limit() {
     let redis = Redis::start(&[]);
     let served = Served::by(&policy("api", "3/h"), &["--store", &redis.url(), "--store-deadline", "1s"]);

@@ -53,6 +53,17 @@ fn a_real_log_has_the_figures_that_are_known() {
 }
 
 #[test]
+fn br_061_a_replayed_log_forgets_what_passed_a_period_ago() {
+    let requests: String = [0, 4, 8, 9, 10, 13, 14].map(|second| line(1, second, "/")).concat();
+    let folder = folder("log", requests.as_bytes());
+    let denied = |arguments: &[&str]| figures(&report(&folder.path().join("log"), arguments), ["denied"])[0];
+    // Those at 9 and 13 come a second early.
+    assert_eq!(denied(&["--limit", "3/10s", "--algorithm", "sliding-log"]), 2);
+    assert_eq!(denied(&["--limit", "3/10s", "--limit", "6/min", "--algorithm", "sliding-log"]), 2);
+    assert_eq!(denied(&["--limit", "3/10s", "--limit", "4/min", "--algorithm", "sliding-log"]), 3);
+}
+
+#[test]
 fn two_configurations_are_compared() {
     let log = apache_logs();
     let limits = ["--limit", "60/min burst 20", "--compare", "10/min burst 5"];

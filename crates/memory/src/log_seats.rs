@@ -1,7 +1,7 @@
 //! The logs of one decision: their shards' locks, what is known of them before it, and what is written after it.
 
 use tidegate_core::{
-    Algorithm, AtBound, CHARGES_MAX, Charge, Cost, Decision, LogView, Mode, Quota, Standing, State, Time, total_cost,
+    Algorithm, AtBound, Charge, Cost, Decision, LogView, Mode, Quota, Standing, State, Time, total_cost,
 };
 
 use crate::logs::{ShardLock, Under};
@@ -23,12 +23,15 @@ pub(crate) struct LogSeats<'a, const N: usize> {
     pub(crate) views: [Option<LogView>; N],
     /// Bytes that this decision wants of each shard.
     wanted: [usize; N],
+    /// The keys of this decision, whose logs are not displaced by it.
+    busy: [u64; N],
 }
 
 impl<'a, const N: usize> LogSeats<'a, N> {
     pub(crate) fn take(table: &'a Table, asks: &[Ask], charges: &[Charge<'_>]) -> Self {
         let (shards, locks) = ([0; N], [const { None }; N]);
-        let mut taken = Self { shards, locks, length: 0, views: [None; N], wanted: [0; N] };
+        let busy = std::array::from_fn(|i| asks.get(i).map_or(0, |ask| ask.fingerprint.as_u64()));
+        let mut taken = Self { shards, locks, length: 0, views: [None; N], wanted: [0; N], busy };
         for (ask, _) in asks.iter().zip(charges).filter(|(_, charge)| is_log(&charge.quota)) {
             let shard = table.logs.shard_of(ask.fingerprint);
             if let Err(at) = taken.shards[..taken.length].binary_search(&shard) {
@@ -68,7 +71,7 @@ impl<'a, const N: usize> LogSeats<'a, N> {
         let view = lock.view(ask.fingerprint, &charge.quota, cost, now);
         let is_taken = charge.mode != Mode::Guard && view.takes(&charge.quota, cost);
         let lacks = if is_taken { lock.lacks(ask.fingerprint, &charge.quota, now) } else { 0 };
-        let room = lock.room(self.wanted[at] + lacks, charge.handling.at_bound, now);
+        let room = lock.room(self.wanted[at] + lacks, charge.handling.at_bound, &self.busy, now);
         self.wanted[at] += lacks;
         self.views[i] = Some(view);
         if lacks > 0 { room.map(|()| State::FULL) } else { Ok(State::FULL) }
@@ -89,14 +92,12 @@ impl<'a, const N: usize> LogSeats<'a, N> {
     ) -> usize {
         let (ask, charge, cost) = (&asks[i], &charges[i], total_cost(charges, i));
         let under = Under { number: ask.number, quota: &charge.quota };
-        let mut busy = [0; CHARGES_MAX];
-        asks.iter().zip(&mut busy).for_each(|(ask, busy)| *busy = ask.fingerprint.as_u64());
         let Some(lock) = self.place(table, ask).and_then(|at| self.locks[at].as_mut()) else { return 0 };
         match deed {
             Deed::Settle { reserved_at, actual } => {
                 let lacks = lock.lacks(ask.fingerprint, under.quota, now);
                 let is_full = charge.handling.at_bound != AtBound::Displace
-                    && lock.room(lacks, charge.handling.at_bound, now).is_err();
+                    && lock.room(lacks, charge.handling.at_bound, &[], now).is_err();
                 let (reserved, actual) = (charge.cost.tokens(), actual.tokens());
                 if actual > reserved && !is_full {
                     return lock.owe(ask.fingerprint, under, actual - reserved, now);
@@ -106,7 +107,7 @@ impl<'a, const N: usize> LogSeats<'a, N> {
             }
             Deed::Charge if is_allowed && decision.is_allowed() && charge.mode == Mode::Guard => {}
             Deed::Charge if is_allowed && decision.is_allowed() && cost > Cost::ZERO => {
-                return lock.charge(ask.fingerprint, under, cost, now, &busy);
+                return lock.charge(ask.fingerprint, under, cost, now, &self.busy);
             }
             Deed::Charge if decision.retry_after().is_some() && decision.held_by().is_none() => {
                 lock.change(ask.fingerprint, under, |log| log.repair(under.quota, now));

@@ -140,22 +140,36 @@ impl ShardLock<'_> {
         ring_bytes(grown_ring(kept.ring.len(), quota)) - ring_bytes(kept.ring.len())
     }
 
-    /// Can so many bytes be had? If not, for how long not.
-    pub(crate) fn room(&self, bytes: usize, at_bound: AtBound, now: Time) -> Result<(), Held> {
-        let mut free = self.bytes_max.saturating_sub(self.shard.bytes);
-        if bytes <= free || at_bound == AtBound::Displace {
+    /// Can so many bytes be had? If not, for how long not. A limit that displaces can have those of all logs but `busy`.
+    pub(crate) fn room(&self, bytes: usize, at_bound: AtBound, busy: &[u64], now: Time) -> Result<(), Held> {
+        let free = self.bytes_max.saturating_sub(self.shard.bytes);
+        if bytes <= free {
+            return Ok(());
+        }
+        let displaces = at_bound == AtBound::Displace;
+        let mut free = if displaces { self.bytes_max.saturating_sub(self.bytes_of_all(busy)) } else { free };
+        if bytes <= free {
             return Ok(());
         }
         let mut wait_until = Time::MAX;
-        for (end, key) in &self.shard.ends {
-            let kept = self.shard.logs.get(key).map_or(0, |kept| LOG_BYTES + ring_bytes(kept.ring.len()));
-            free = free.saturating_add(kept);
+        for (end, key) in self.shard.ends.iter().filter(|(_, key)| !displaces || busy.contains(key)) {
+            free = free.saturating_add(self.bytes_of(*key));
             if bytes <= free {
                 wait_until = *end;
                 break;
             }
         }
         if wait_until <= now { Ok(()) } else { Err(Held(wait_until.since(now))) }
+    }
+
+    fn bytes_of(&self, key: u64) -> usize {
+        self.shard.logs.get(&key).map_or(0, |kept| LOG_BYTES + ring_bytes(kept.ring.len()))
+    }
+
+    /// The same of several keys, each counted once.
+    fn bytes_of_all(&self, keys: &[u64]) -> usize {
+        let distinct = keys.iter().enumerate().filter(|(i, key)| !keys[..*i].contains(key));
+        distinct.map(|(_, key)| self.bytes_of(*key)).sum()
     }
 
     /// Remembers that `cost` passed at `now`. Says how many logs were displaced for it. `busy` are not.

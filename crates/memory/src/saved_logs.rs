@@ -42,7 +42,8 @@ impl Table {
         let (key, mut lock) = (log.fingerprint, self.logs.lock(self.logs.shard_of(log.fingerprint)));
         let counts = |entry: &&State| is_log(&log.quota) && full_at(&log.quota, **entry) > now;
         for entry in log.entries.iter().filter(counts) {
-            if lock.room(lock.lacks(key, under.quota, entry.stamp()), AtBound::Deny, now).is_err() {
+            let lacks = lock.lacks(key, under.quota, entry.stamp());
+            if lock.room(lacks, AtBound::Deny, &[], now).is_err() {
                 lock.reset(key);
                 count(&self.counts.displaced);
                 return Ok(false);

@@ -155,6 +155,24 @@ fn at_the_bound_the_log_that_ends_first_is_displaced() {
 }
 
 #[test]
+fn logs_of_one_decision_do_not_displace_each_other() {
+    let table = small(LOG_BYTES_MIN);
+    let all = ["a", "b"].map(|limit| charge(limit, log("10000/h"), b"k"));
+    // The ring of either takes 160 kB in the end, and both do not fit.
+    let mut last = ask(&table, &all, at(0));
+    let passed = (1..10_000).take_while(|second| {
+        last = ask(&table, &all, Time::from_millis(*second));
+        last.0
+    });
+    let passed = passed.count() as u64;
+    assert!((4_000..9_000).contains(&passed), "{passed}");
+    let waits: Vec<_> = last.1.iter().filter_map(Decision::retry_after).collect();
+    assert_eq!(waits, [Duration::from_secs(3_600) - Duration::from_millis(1)], "the other ends with its newest");
+    assert_eq!(table.stats().displaced, 0);
+    assert_eq!(ask(&table, &all.map(|charge| charge.with_cost(Cost::ZERO)), at(9)).1[0].remaining(), 9_999 - passed);
+}
+
+#[test]
 fn a_log_grows_up_to_its_count() {
     let table = small(LOG_BYTES_MIN);
     let limit = table.know(limit_id(), &log("10000/h"), AtBound::Deny).unwrap();

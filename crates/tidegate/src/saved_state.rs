@@ -198,7 +198,8 @@ impl<W: Write> Writer<W> {
     }
 
     fn log(&mut self, log: &SavedLog) -> io::Result<()> {
-        let (number, count) = (self.number_of(&log.quota)?, u32::try_from(log.entries.len()).map_err(io::Error::other)?);
+        let (number, count) =
+            (self.number_of(&log.quota)?, u32::try_from(log.entries.len()).map_err(io::Error::other)?);
         self.record(b'l', &[log.fingerprint.as_u64()])?;
         self.bytes(&number.to_le_bytes())?;
         self.bytes(&count.to_le_bytes())?;

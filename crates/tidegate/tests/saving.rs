@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tidegate::{
-    Algorithm, AtBound, Charge, Clock as _, Cost, Decision, Handling, Limit, LimitId, ManualClock, Memory, Quota, RestoreError,
-    Saved, TableOptions, Time,
+    Algorithm, AtBound, Charge, Clock as _, Cost, Decision, Handling, Limit, LimitId, ManualClock, Memory, Quota,
+    RestoreError, Saved, TableOptions, Time,
 };
 
 type Store = Memory<ManualClock>;

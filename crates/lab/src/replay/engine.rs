@@ -8,7 +8,8 @@
 use std::collections::HashMap;
 
 use tidegate_core::{
-    CHARGES_MAX, Charge, Cost, Decision, LimitId, Mode, Standing, State, Time, decide, decide_all_with_logs, grant, owe, total_cost,
+    CHARGES_MAX, Charge, Cost, Decision, LimitId, Mode, Standing, State, Time, decide, decide_all_with_logs, grant,
+    owe, total_cost,
 };
 use tidegate_policy::{Attributes, Charging, CostRule, Exempt, KeyPart, Keys, Match, Policies, Policy};
 
