@@ -87,9 +87,52 @@ pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(count), if count == 1 { one } else { many })
 }
 
+/// The word that was likely meant: one that begins like this one, or is spelled most like it.
+pub(crate) fn near<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    /// The longest word that is compared, in bytes, and the shortest beginning.
+    const BYTES: std::ops::RangeInclusive<usize> = 3..=64;
+    /// So many letters can be wrong, if that is not half of the word.
+    const LETTERS_MAX: usize = 2;
+    if !BYTES.contains(&word.len()) {
+        return None;
+    }
+    let word = word.to_ascii_lowercase();
+    let begins = known.clone().find(|known| known.starts_with(&word));
+    let spelled = || {
+        let all = known.map(|known| (letters_between(word.as_bytes(), known.as_bytes()), known));
+        let near = all.min_by_key(|(letters, _)| *letters);
+        near.filter(|(letters, known)| *letters <= LETTERS_MAX && letters * 2 < known.len()).map(|(_, near)| near)
+    };
+    begins.or_else(spelled)
+}
+
+/// How many letters have to be put in, left out or replaced (Levenshtein).
+fn letters_between(one: &[u8], other: &[u8]) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.iter().enumerate() {
+        let mut above_left = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in other.iter().enumerate() {
+            let above = row[j + 1];
+            row[j + 1] = (above_left + usize::from(a != b)).min(above + 1).min(row[j] + 1);
+            above_left = above;
+        }
+    }
+    row[other.len()]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_word_that_was_meant() {
+        let words = ["edge-burst", "steady", "burst", "on-off", "mix"];
+        let meant =
+            ["edge", "steddy", "burts", "onoff", "BURST", "xyz", "m", ""].map(|word| near(word, words.into_iter()));
+        let wanted =
+            [Some("edge-burst"), Some("steady"), Some("burst"), Some("on-off"), Some("burst"), None, None, None];
+        assert_eq!(meant, wanted);
+    }
 
     #[test]
     fn numbers_spans_and_instants_read_well() {

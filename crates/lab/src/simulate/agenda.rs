@@ -3,6 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// The most plans of one pattern at a time; a pattern that would make more is refused.
+pub(super) const PLANS_MAX: u64 = 10_000_000;
+
 /// Plans, the earliest first, and of equals the one that was made first.
 #[derive(Debug)]
 pub(super) struct Agenda<T> {

@@ -3,7 +3,8 @@
 //! The same seed gives the same run on every machine. Each algorithm meets the same traffic, unless those who arrive
 //! act on what they are told, as herds do.
 //!
-//! Read the modules in this order: `traffic` (what arrives), `params` and `patterns` (how it is written and made),
+//! Read the modules in this order: `traffic` (what arrives), `chosen`, `params` and `patterns` (how it is written
+//! and made),
 //! `keeper` (who decides), `engine` (a run), `tally` and `series` (what is counted), `comparison` (all of it side by
 //! side), then `table`, `json`, `picture` and `sweep` (how it is shown), and `race`, which is about threads and not
 //! about time.
@@ -35,6 +36,7 @@
 mod agenda;
 #[cfg(test)]
 mod cases;
+mod chosen;
 mod comparison;
 mod engine;
 mod json;
@@ -51,10 +53,11 @@ mod table;
 mod tally;
 mod traffic;
 
+pub use chosen::{Chosen, PatternError};
 pub use comparison::{Contestant, Keyed, Report, Row, SimulateError, Simulation, demonstrated};
 pub use engine::ARRIVALS_MAX;
 pub use pace::Pace;
-pub use params::{Chosen, Ground, PatternError, span};
+pub use params::{Ground, span};
 pub use patterns::Pattern;
 pub use random::Random;
 pub use series::{Bin, Series};

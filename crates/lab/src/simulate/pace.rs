@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use tidegate_core::{Limit, PeriodText};
+use tidegate_core::PeriodText;
 
 /// So many in so long. Neither is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,14 +18,6 @@ impl Pace {
     pub fn new(count: u64, period: Duration) -> Self {
         let period_ns = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
         Self { count: count.max(1), period_ns: period_ns.max(1) }
-    }
-
-    /// Reads `60/min`.
-    pub(super) fn read(text: &str) -> Option<Self> {
-        match text.parse().ok()? {
-            Limit::Quota(quota) => Some(Self::new(quota.rate().count(), quota.rate().period())),
-            Limit::Block { .. } | Limit::Unlimited => None,
-        }
     }
 
     /// How many.

@@ -114,18 +114,28 @@ fn mistakes_name_what_is_known() {
         parse(text)
             .and_then(|chosen| chosen.build(&ground(), Random::new(1)).map(|_| ()).map_err(|error| error.to_string()))
     };
-    for (text, wanted) in [
-        ("steddy", "there is no pattern `steddy`; there are edge-burst, steady, burst, on-off,"),
-        ("steady:rte=1/s", "pattern `steady` has no `rte`; it takes rate, clients, cost"),
-        ("steady:rate", "`rate` of pattern `steady` says no value; write `rate=VALUE`"),
-        ("steady:rate=1/s,rate=2/s", "pattern `steady` is given `rate` twice"),
-        ("steady:rate=often", "`rate=often` of pattern `steady` is not a rate such as `60/min`"),
-        ("burst:every=0", "`every=0` of pattern `burst` is not a span such as `90s` or `5min`"),
-        ("burst:count=0", "`count=0` of pattern `burst` is not a whole number from 1 to 1000000000"),
-        ("retry-herd:obey=maybe", "`obey=maybe` of pattern `retry-herd` is not yes or no"),
-        ("mix:clients=0", "`clients=0` of pattern `mix` is not a whole number from 1 to 1000000"),
+    for (text, column, wanted) in [
+        ("steddy", 1, "there is no pattern `steddy`; did you mean `steady`? There are edge-burst, steady, burst,"),
+        ("what", 1, "there is no pattern `what`; there are edge-burst, steady, burst, on-off,"),
+        ("steady:rte=1/s", 8, "pattern `steady` has no `rte`; did you mean `rate`? There are rate, clients, cost"),
+        ("steady:rate", 8, "`rate` of pattern `steady` says no value; write `rate=VALUE`"),
+        ("steady:rate=1/s, rate=2/s", 18, "pattern `steady` is given `rate` twice"),
+        ("steady:rate=often", 13, "`rate=often`: expected a rate such as `60/min`"),
+        ("steady:rate=1/m", 15, "`rate=1/m`: `1/m`: `m` could be a minute or a month; write `1/min` or `1/month`"),
+        ("steady:rate=1e12", 14, "`rate=1e12`: expected a rate such as `60/min`"),
+        ("steady:rate=9/s burst 1", 13, "`rate=9/s burst 1`: a rate of traffic has no burst"),
+        ("steady:rate=2000000000/s", 13, "`rate=2000000000/s`: `2000000000/s`: the rate is above the maximum"),
+        ("burst:every=0", 13, "`every=0`: expected a span such as `90s` or `5min`, of at most a year"),
+        ("burst:count=0", 13, "`count=0`: expected a whole number from 1 to 1000000000"),
+        ("retry-herd:obey=maybe", 17, "`obey=maybe`: expected yes or no"),
+        ("retry-herd:clients=10,count=1000001", 29, "`count=1000001`: expected a whole number from 1 to 1000000"),
+        ("page-load:assets=9999,clients=9,within=1h,every=1s", 18, "the pages that are loaded at once are made of"),
+        ("mix:clients=0", 13, "`clients=0`: expected a whole number from 1 to 1000000"),
     ] {
-        assert!(build(text).as_ref().is_err_and(|error| error.starts_with(wanted)), "{text}: {:?}", build(text));
+        let error = build(text).unwrap_err();
+        let (first, rest) = error.split_once('\n').unwrap();
+        assert!(first.starts_with(&format!("column {column}: {wanted}")), "{text}: {error}");
+        assert_eq!(rest, format!("  {text}\n  {:>column$}", "^"));
     }
     assert_eq!(parse("burst: count=3 , every=5s").unwrap().to_string(), "burst:count=3,every=5s");
 }

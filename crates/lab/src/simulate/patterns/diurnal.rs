@@ -33,7 +33,7 @@ struct Diurnal {
 fn build(params: &mut Params<'_>) -> Built {
     let (ground, clients) = (params.ground(), params.clients(1)?);
     let peak = params.pace("peak", ground.limit.times(3, 2))?;
-    let low = (params.count("low", 10)?.min(100) << 32) / 100;
+    let low = (params.count_to("low", 10, 100)? << 32) / 100;
     let day_ns = params.positive_span_ns("day", ground.length_ns)?;
     let instants = Instants::new(peak, clients, params.random());
     Ok(Box::new(Diurnal { clients, cost: params.cost()?, instants, random: params.random(), day_ns, low }))

@@ -3,7 +3,7 @@
 use tidegate_core::{Cost, Time};
 
 use super::{Built, Params, Pattern};
-use crate::simulate::agenda::Agenda;
+use crate::simulate::agenda::{Agenda, PLANS_MAX};
 use crate::simulate::{Arrival, Random, Route, Traffic};
 
 pub(super) const PAGE_LOAD: Pattern = Pattern {
@@ -33,10 +33,18 @@ const ASSETS_MAX: u64 = 10_000;
 fn build(params: &mut Params<'_>) -> Built {
     let (clients, mut random) = (params.clients(10)?, params.random());
     let every_ns = params.positive_span_ns("every", 20_000_000_000)?;
+    let assets = params.count_to("assets", 24, ASSETS_MAX)?;
+    let within_ns = params.span_ns("within", 800_000_000)?;
+    // On average so many pages of a client are being loaded.
+    let pages = within_ns / every_ns + 1;
+    if u64::from(clients).saturating_mul(assets).saturating_mul(pages) > PLANS_MAX {
+        let message = format!("the pages that are loaded at once are made of more than {PLANS_MAX} things");
+        return Err(params.too_much("assets", message));
+    }
     let mut agenda = Agenda::new();
     (0..clients).for_each(|client| agenda.plan(random.below(every_ns), (client, Route::Page)));
-    let assets = params.count("assets", 24)?.min(ASSETS_MAX) as u32;
-    let within_ns = params.span_ns("within", 800_000_000)?;
+    // It is at most ASSETS_MAX.
+    let assets = assets as u32;
     Ok(Box::new(PageLoad { clients, cost: params.cost()?, agenda, assets, within_ns, every_ns, random }))
 }
 

@@ -8,14 +8,14 @@ use std::time::Duration;
 use tidegate_core::{Cost, Time};
 
 use super::{Built, Params, Pattern};
-use crate::simulate::agenda::Agenda;
+use crate::simulate::agenda::{Agenda, PLANS_MAX};
 use crate::simulate::{Arrival, Random, Reply, Route, Traffic};
 
 pub(super) const RETRY_HERD: Pattern = Pattern {
     name: "retry-herd",
     about: "clients with a backlog, who come back after a denial until all of it has passed",
     params: &[
-        ("count", "requests that each client wants to get through (twice the limit's count)"),
+        ("count", "requests that each client wants to get through (twice the limit's count; of all 10000000 at most)"),
         ("obey", "do they come back when Retry-After says? (yes)"),
         ("pause", "after which they come back if they do not obey (1s)"),
         ("jitter", "by how much, at most and by chance, they come back later than that (0)"),
@@ -34,14 +34,12 @@ struct RetryHerd {
     random: Random,
 }
 
-/// Requests of a herd that have yet to pass; more are not held.
-const BACKLOG_MAX: u64 = 10_000_000;
-
 fn build(params: &mut Params<'_>) -> Built {
     let clients = params.clients(5)?;
-    let count = params.count("count", params.ground().limit.count().saturating_mul(2))?;
+    let by_default = params.ground().limit.count().saturating_mul(2);
+    let count = params.count_to("count", by_default, PLANS_MAX / u64::from(clients))?;
     let mut agenda = Agenda::new();
-    for _ in 0..count.min(BACKLOG_MAX / u64::from(clients)).max(1) {
+    for _ in 0..count {
         (0..clients).for_each(|client| agenda.plan(0, client));
     }
     Ok(Box::new(RetryHerd {

@@ -3,7 +3,7 @@
 use tidegate_core::{Cost, Time};
 
 use super::{Built, Params, Pattern};
-use crate::simulate::agenda::Agenda;
+use crate::simulate::agenda::{Agenda, PLANS_MAX};
 use crate::simulate::{Arrival, Random, Route, Traffic};
 
 pub(super) const SCRAPER: Pattern = Pattern {
@@ -26,13 +26,10 @@ struct Scraper {
     taken: u32,
 }
 
-/// The most workers of all clients together.
-const WORKERS_MAX: u64 = 1_000_000;
-
 fn build(params: &mut Params<'_>) -> Built {
     let (clients, mut random) = (params.clients(1)?, params.random());
     let latency_ns = params.positive_span_ns("latency", 200_000_000)?;
-    let workers = params.count("workers", 4)?.min(WORKERS_MAX / u64::from(clients)).max(1);
+    let workers = params.count_to("workers", 4, PLANS_MAX / u64::from(clients))?;
     let mut agenda = Agenda::new();
     for client in 0..clients {
         (0..workers).for_each(|_| agenda.plan(random.below(latency_ns), client));
