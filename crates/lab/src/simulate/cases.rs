@@ -59,7 +59,7 @@ fn run_by(algorithm: Algorithm, limit: &str, script: impl IntoIterator<Item = (u
     let promises = vec![Pace::new(quota.rate().count(), quota.rate().period())];
     let mut script = Script::new(script);
     let course = Course { promises, keyed: Keyed::Client, end: Time::MAX };
-    let tally = course.run(&mut One::new(quota, 1), &mut script, None);
+    let tally = course.run(&mut One::new(quota, 1), &mut script, None).unwrap();
     (script.replies, tally)
 }
 

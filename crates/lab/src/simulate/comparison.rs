@@ -9,13 +9,16 @@ use tidegate_policy::Policies;
 use super::engine::Course;
 use super::keeper::{ByPolicies, Keeper, Logs, One, Several};
 use super::series::{Recorder, Series};
-use super::tally::Tally;
+use super::tally::{REMEMBERED_MAX, Tally};
 use super::traffic::Merged;
 use super::{CLIENTS_MAX, Chosen, Ground, Pace, PatternError, Random, Traffic};
 use crate::Most;
+use crate::words::{Clock, grouped};
 
 /// The length of a run that nobody has said, unless the limit's period asks for more.
 const LENGTH: Duration = Duration::from_secs(5 * 60);
+/// The most patterns of a run.
+pub const PATTERNS_MAX: usize = 16;
 /// So many periods of the limit are seen at least.
 const PERIODS: u32 = 2;
 
@@ -204,6 +207,9 @@ impl Simulation {
 
     /// The traffic from its beginning, the same each time.
     fn traffic(&self, ground: &Ground) -> Result<Box<dyn Traffic>, SimulateError> {
+        if self.patterns.len() > PATTERNS_MAX {
+            return Err(SimulateError::Patterns(self.patterns.len()));
+        }
         let mut random = Random::new(self.seed);
         let mut built = self.patterns.iter().map(|pattern| pattern.build(ground, random.branch()));
         let traffic = match self.patterns.len() {
@@ -258,7 +264,7 @@ impl Simulation {
     ) -> Result<(Tally, Option<usize>), SimulateError> {
         let mut traffic = self.traffic(ground)?;
         let keys = course.keyed.keys(traffic.clients());
-        Ok(match contestant {
+        match contestant {
             Contestant::Limits { algorithm: Algorithm::SlidingLog, quotas } => {
                 through(Logs::new(quotas, keys), &mut *traffic, course, recorder)
             }
@@ -269,7 +275,7 @@ impl Simulation {
             Contestant::Policies { policies, .. } => {
                 through(ByPolicies::new(policies, keys), &mut *traffic, course, recorder)
             }
-        })
+        }
     }
 }
 
@@ -278,9 +284,9 @@ fn through<K: Keeper>(
     traffic: &mut dyn Traffic,
     course: &Course,
     recorder: Option<&mut Recorder>,
-) -> (Tally, Option<usize>) {
-    let tally = course.run(&mut keeper, traffic, recorder);
-    (tally, keeper.bytes_per_key())
+) -> Result<(Tally, Option<usize>), SimulateError> {
+    let tally = course.run(&mut keeper, traffic, recorder)?;
+    Ok((tally, keeper.bytes_per_key()))
 }
 
 impl Keyed {
@@ -309,6 +315,10 @@ pub enum SimulateError {
     NoPattern,
     /// There are more clients than [`CLIENTS_MAX`].
     Clients(u32),
+    /// There are more patterns than [`PATTERNS_MAX`].
+    Patterns(usize),
+    /// By this instant more has passed than can be remembered for the worst windows.
+    Remembered(Time),
     /// No limit, or more than [`CHARGES_MAX`].
     LimitCount(usize),
     /// An unlimited limit decides nothing.
@@ -336,6 +346,14 @@ impl fmt::Display for SimulateError {
             Self::Pattern(error) => error.fmt(f),
             Self::NoPattern => f.write_str("there is no traffic without a pattern"),
             Self::Clients(clients) => write!(f, "there are {clients} clients; the maximum is {CLIENTS_MAX}"),
+            Self::Patterns(count) => write!(f, "there are {count} patterns; the maximum is {PATTERNS_MAX}"),
+            Self::Remembered(at) => write!(
+                f,
+                "by {} more has passed in one window than is remembered ({} instants); a shorter duration, fewer \
+                 requests or a shorter period are within reach",
+                Clock(*at),
+                grouped(REMEMBERED_MAX as u64)
+            ),
             Self::LimitCount(count) => {
                 write!(f, "there are {count} limits; from 1 to {CHARGES_MAX} are decided at once")
             }

@@ -5,10 +5,10 @@ use tidegate_core::Time;
 use super::keeper::Keeper;
 use super::series::Recorder;
 use super::tally::Tally;
-use super::{Keyed, Pace, Traffic};
+use super::{Keyed, Pace, SimulateError, Traffic};
 
 /// The most arrivals of one run; one that would have more is stopped there.
-pub const ARRIVALS_MAX: u64 = 1_000_000_000;
+pub const ARRIVALS_MAX: u64 = 100_000_000;
 
 /// What is run, but for the traffic and for who decides.
 pub(super) struct Course {
@@ -20,12 +20,15 @@ pub(super) struct Course {
 
 impl Course {
     /// Runs, counts, and writes down what happens over time if somebody wants to see it.
+    ///
+    /// # Errors
+    /// Too much would have to be remembered for the windows.
     pub(super) fn run<K: Keeper>(
         &self,
         keeper: &mut K,
         traffic: &mut dyn Traffic,
         mut recorder: Option<&mut Recorder>,
-    ) -> Tally {
+    ) -> Result<Tally, SimulateError> {
         let mut tally = Tally::new(self.promises.clone(), self.keyed.keys(traffic.clients()));
         while let Some(arrival) = traffic.next().filter(|arrival| arrival.at < self.end) {
             if let Some(recorder) = &mut recorder {
@@ -38,6 +41,9 @@ impl Course {
                 recorder.note(keeper, key, &arrival, reply);
             }
             traffic.told(&arrival, reply);
+            if tally.is_full() {
+                return Err(SimulateError::Remembered(arrival.at));
+            }
             if tally.arrivals == ARRIVALS_MAX {
                 break;
             }
@@ -45,6 +51,6 @@ impl Course {
         if let Some(recorder) = recorder {
             recorder.finish(keeper, self.end);
         }
-        tally
+        Ok(tally)
     }
 }

@@ -54,7 +54,7 @@ mod tally;
 mod traffic;
 
 pub use chosen::{Chosen, PatternError};
-pub use comparison::{Contestant, Keyed, Report, Row, SimulateError, Simulation, demonstrated};
+pub use comparison::{Contestant, Keyed, PATTERNS_MAX, Report, Row, SimulateError, Simulation, demonstrated};
 pub use engine::ARRIVALS_MAX;
 pub use pace::Pace;
 pub use params::{Ground, span};

@@ -15,6 +15,9 @@ use crate::{Most, Worst};
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 
+/// The instants that are remembered at most for the windows of all keys, in 16 bytes each and with room to grow.
+pub(super) const REMEMBERED_MAX: usize = 20_000_000;
+
 /// What was counted.
 #[derive(Debug)]
 pub(super) struct Tally {
@@ -28,6 +31,8 @@ pub(super) struct Tally {
     promises: Vec<Pace>,
     /// The windows that are looked at, none twice: a second, a minute, and the periods.
     lengths: Vec<Duration>,
+    /// How many instants are remembered, of all keys.
+    remembered: usize,
     /// Of each key, from its first request on.
     keys: Vec<Option<Key>>,
 }
@@ -56,6 +61,7 @@ impl Tally {
             longest_wait: Duration::ZERO,
             promises,
             lengths,
+            remembered: 0,
             keys: (0..keys).map(|_| None).collect(),
         }
     }
@@ -65,19 +71,27 @@ impl Tally {
     pub(super) fn count(&mut self, key: u32, arrival: &Arrival, reply: Reply) {
         let (lengths, promises) = (&self.lengths, &self.promises);
         let key = self.keys[key as usize].get_or_insert_with(|| Key::new(lengths, promises));
+        let before = key.remembered();
         self.arrivals += 1;
-        let kept_to_it = key.keeps_to(promises, arrival);
+        let kept_to_it = key.keeps_to(arrival);
+        if reply == Reply::Passed {
+            self.admitted += 1;
+            key.passed.add(arrival.at, arrival.cost);
+        }
+        self.remembered = self.remembered + key.remembered() - before;
         match reply {
-            Reply::Passed => {
-                self.admitted += 1;
-                key.passed.add(arrival.at, arrival.cost);
-                return;
-            }
+            Reply::Passed => return,
             Reply::Wait(wait) => self.longest_wait = self.longest_wait.max(wait),
             Reply::Never => self.never += 1,
         }
         self.denied += 1;
         self.false_denials += u64::from(kept_to_it);
+    }
+
+    /// Is more remembered than memory is given to it?
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.remembered > REMEMBERED_MAX
     }
 
     /// The most that passed of one key in any second.
@@ -123,21 +137,25 @@ impl Tally {
 
 impl Key {
     fn new(lengths: &[Duration], promises: &[Pace]) -> Self {
-        let periods: Vec<_> = periods(promises).collect();
-        let asked = (!periods.is_empty()).then(|| Worst::new(&periods));
+        let promised = promises.iter().map(|promise| (promise.period(), promise.count()));
+        let asked = (!promises.is_empty()).then(|| Worst::above(promised));
         Self { passed: Worst::new(lengths), asked }
     }
 
     /// Has this client kept to its rate, this request included?
     #[inline]
-    fn keeps_to(&mut self, promises: &[Pace], arrival: &Arrival) -> bool {
+    fn keeps_to(&mut self, arrival: &Arrival) -> bool {
         let Some(asked) = &mut self.asked else { return false };
         asked.add(arrival.at, arrival.cost);
-        let keeps = promises.iter().enumerate().all(|(i, promise)| asked.most(i).cost <= promise.count());
-        if !keeps {
+        if asked.has_risen() {
             self.asked = None;
         }
-        keeps
+        self.asked.is_some()
+    }
+
+    #[inline]
+    fn remembered(&self) -> usize {
+        self.passed.remembered() + self.asked.as_ref().map_or(0, Worst::remembered)
     }
 }
 
