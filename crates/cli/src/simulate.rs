@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
 use tidegate::{Algorithm, Limit};
+use tidegate_lab::plot::Plot;
 use tidegate_lab::simulate::race::{CALLERS_MAX, Race};
 use tidegate_lab::simulate::{
     self, Chosen, Contestant, Keyed, Pattern, PatternError, Report, SimulateError, Simulation, Sweep, SweepError,
@@ -73,7 +74,7 @@ pub(crate) struct Simulate {
     #[arg(long, conflicts_with_all = ["patterns", "algorithms", "config", "duration", "sweep", "plot"])]
     race: bool,
 
-    /// Draw what happens over time: in the terminal, or into FILE.svg.
+    /// Draw what happens over time: in the terminal, or into FILE.svg or FILE.png.
     #[arg(long, value_name = "FILE", action = ArgAction::Set, num_args = 0..=1, default_missing_value = IN_TERMINAL)]
     plot: Option<PathBuf>,
 
@@ -86,6 +87,9 @@ impl Simulate {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if self.race {
             return self.show_race();
+        }
+        if let Some(path) = self.plot.as_ref().filter(|path| *path != Path::new(IN_TERMINAL)) {
+            Picture::named(path)?;
         }
         let simulation = Simulation {
             patterns: match self.patterns.is_empty() {
@@ -115,7 +119,7 @@ impl Simulate {
             (false, _) => print(&report.to_text())?,
         }
         match &self.plot {
-            Some(path) if path != Path::new(IN_TERMINAL) => draw(report, path),
+            Some(path) if path != Path::new(IN_TERMINAL) => Picture::named(path)?.draw(&report.to_plot(), path),
             _ => Ok(()),
         }
     }
@@ -200,12 +204,31 @@ fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-fn draw(report: &Report, path: &Path) -> anyhow::Result<()> {
-    if path.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("svg")) {
-        return Err(Wrong::new(format_args!("--plot {}: pictures are SVG; name it FILE.svg", path.display())).into());
+/// The two kinds of picture.
+#[derive(Clone, Copy)]
+enum Picture {
+    Svg,
+    Png,
+}
+
+impl Picture {
+    /// As the name of the file says.
+    fn named(path: &Path) -> Result<Self, Wrong> {
+        let is = |extension: &str| path.extension().is_some_and(|its| its.eq_ignore_ascii_case(extension));
+        match (is("svg"), is("png")) {
+            (true, _) => Ok(Self::Svg),
+            (_, true) => Ok(Self::Png),
+            _ => Err(Wrong::new(format_args!("--plot {}: name it FILE.svg or FILE.png", path.display()))),
+        }
     }
-    fs::write(path, report.to_plot().to_svg())
-        .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", path.display()))
+
+    fn draw(self, plot: &Plot, path: &Path) -> anyhow::Result<()> {
+        let bytes = match self {
+            Self::Svg => plot.to_svg().into_bytes(),
+            Self::Png => plot.to_png(),
+        };
+        fs::write(path, bytes).map_err(|error| anyhow::anyhow!("cannot write {}: {error}", path.display()))
+    }
 }
 
 fn pattern(text: &str) -> Result<Chosen, PatternError> {

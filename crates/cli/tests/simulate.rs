@@ -83,9 +83,12 @@ fn it_draws_in_the_terminal_and_into_a_file() {
     answer(&["simulate", "--plot", picture.to_str().unwrap()]);
     let svg = fs::read_to_string(&picture).unwrap();
     assert!(svg.starts_with("<svg ") && svg.contains("prefers-color-scheme:dark") && svg.ends_with("</svg>\n"));
+    let picture = folder.path().join("edge.PNG");
+    answer(&["simulate", "--plot", picture.to_str().unwrap()]);
+    assert!(fs::read(&picture).unwrap().starts_with(b"\x89PNG\r\n\x1a\n"));
     assert!(answer(&["simulate", "--plot"]).contains("\u{2588}\u{2588}"));
     let Run { code, err, .. } = run(&["simulate", "--plot", "edge.gif"]);
-    assert!(code == Some(2) && err.contains("name it FILE.svg"), "{err}");
+    assert!(code == Some(2) && err.contains("name it FILE.svg or FILE.png"), "{err}");
 }
 
 #[test]
@@ -110,8 +113,16 @@ fn it_sweeps_and_races() {
 #[test]
 fn what_is_wrong_is_said_with_what_is_known() {
     for (arguments, message) in [
-        (&["--pattern", "edge"][..], "there is no pattern `edge`; there are edge-burst, steady,"),
-        (&["--pattern", "steady:rte=1/s"], "it takes rate, clients, cost"),
+        (&["--pattern", "edge"][..], "there is no pattern `edge`; did you mean `edge-burst`?"),
+        (
+            &["--pattern", "steady:rte=1/s"],
+            "did you mean `rate`? There are rate, clients, cost\n  steady:rte=1/s\n         ^",
+        ),
+        (&["--pattern", "steady:rate=often"], "error: column 13: `rate=often`: expected a rate"),
+        (&["--pattern", "steady:rate=1e12"], "column 14: `rate=1e12`: expected a rate such as `60/min`"),
+        (&["--clients", "1000000000"], "1000000000 is not in 1..=1000000"),
+        (&["--duration", "1000y"], "of at most a year"),
+        (&["--pattern", "page-load:clients=1000000"], "made of more than 10000000 things"),
         (&["--algorithm", "leaky"], "token-bucket"),
         (&["--limit", "60/min burst 5", "--algorithm", "fixed-window"], "`60/min burst 5` under fixed-window"),
         (&["--duration", "5"], "expected a span"),

@@ -45,16 +45,19 @@ impl fmt::Display for Span {
     }
 }
 
-/// An instant of a run as a clock shows it: `0:59`, `1:00:01`, `0:00.25`.
+/// An instant of a run as a clock shows it: `0:59`, `1:00:01`, `0:00.25`, `100 d 0:00:00`.
 pub(crate) struct Clock(pub(crate) Time);
 
 impl fmt::Display for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = self.0.as_nanos() / 1_000_000;
+        /// From so many hours on days are named.
+        const HOURS: u64 = 48;
         let (h, min, s, ms) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60, ms % 1_000);
         match h {
             0 => write!(f, "{min}:{s:02}")?,
-            _ => write!(f, "{h}:{min:02}:{s:02}")?,
+            1..HOURS => write!(f, "{h}:{min:02}:{s:02}")?,
+            _ => write!(f, "{} d {}:{min:02}:{s:02}", h / 24, h % 24)?,
         }
         match ms {
             0 => Ok(()),
@@ -143,7 +146,7 @@ mod tests {
         assert_eq!(spans, ["59 s", "1.01 s", "2 min", "90 s", "2 h", "250 ms", "2.52 min"]);
         let periods = [1, 60, 900, 3_600, 86_400].map(|s| period_in_words(Duration::from_secs(s)));
         assert_eq!(periods, ["second", "minute", "15 min", "hour", "day"]);
-        let clock = [59_000, 61_000, 3_601_000, 250].map(|ms| Clock(Time::from_millis(ms)).to_string());
-        assert_eq!(clock, ["0:59", "1:01", "1:00:01", "0:00.25"]);
+        let clock = [59_000, 61_000, 3_601_000, 250, 8_640_000_000].map(|ms| Clock(Time::from_millis(ms)).to_string());
+        assert_eq!(clock, ["0:59", "1:01", "1:00:01", "0:00.25", "100 d 0:00:00"]);
     }
 }

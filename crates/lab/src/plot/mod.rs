@@ -1,9 +1,12 @@
-//! Plots over time: for a terminal, and as SVG for a page or a talk.
+//! Plots over time: for a terminal, and as SVG or PNG for a page or a talk.
 //!
 //! A plot is plain data; who fills it need not know how it is drawn. Each panel shows, over the same span of time, how
 //! much a window held that ended then, the limit's line across it, what was left in the bucket, and below all that the
 //! requests that came: those that passed and those that were denied.
 
+mod canvas;
+mod drawing;
+mod png;
 mod scale;
 mod svg;
 mod terminal;

@@ -114,6 +114,8 @@ pub struct Row {
     pub overshoot: Option<u64>,
     /// Denials of clients who had kept to their rate.
     pub false_denials: Option<u64>,
+    /// When it was stopped, since there were [`ARRIVALS_MAX`] requests.
+    pub stopped: Option<Time>,
     /// The longest wait that was told.
     pub longest_wait: Duration,
     /// What is kept for a key, in bytes.
@@ -122,6 +124,14 @@ pub struct Row {
     pub keys: usize,
     /// What happened over time, if that was asked for.
     pub series: Option<Series>,
+}
+
+impl Row {
+    /// Was the most in any period so far above the promise, half of it or more, that it has to be said aloud?
+    pub(super) fn is_far_above(&self) -> bool {
+        let over = self.overshoot.unwrap_or(0);
+        over > 0 && self.promise.is_some_and(|promise| over >= promise.count().div_ceil(2))
+    }
 }
 
 /// The order in which the algorithms are shown: the trap first.
@@ -183,6 +193,8 @@ impl Simulation {
     pub fn run(&self, contestants: &[Contestant]) -> Result<Report, SimulateError> {
         let limit = self.pace.or_else(|| contestants.iter().find_map(Contestant::pace));
         let limit = limit.unwrap_or_else(|| Pace::new(60, Duration::from_secs(60)));
+        // Traffic for a limit that blocks goes by one in its period.
+        let limit = Pace::new(limit.count().max(1), limit.period());
         let least = LENGTH.max(Duration::from_nanos(limit.period_ns()).saturating_mul(PERIODS));
         let length = nanos(self.length.unwrap_or(least));
         let ground = Ground { limit, length_ns: length, clients: self.clients };
@@ -247,6 +259,7 @@ impl Simulation {
             promise: course.promises.first().copied(),
             overshoot: tally.overshoot(),
             false_denials: has_limits.then_some(tally.false_denials),
+            stopped: tally.stopped,
             longest_wait: tally.longest_wait,
             state_bytes,
             keys: tally.keys_seen(),
@@ -349,8 +362,8 @@ impl fmt::Display for SimulateError {
             Self::Patterns(count) => write!(f, "there are {count} patterns; the maximum is {PATTERNS_MAX}"),
             Self::Remembered(at) => write!(
                 f,
-                "by {} more has passed in one window than is remembered ({} instants); a shorter duration, fewer \
-                 requests or a shorter period are within reach",
+                "at {} the windows of all clients hold more than {} requests, and so many are remembered; choose \
+                 fewer clients, lower rates or a shorter duration",
                 Clock(*at),
                 grouped(REMEMBERED_MAX as u64)
             ),

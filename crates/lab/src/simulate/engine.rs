@@ -45,6 +45,7 @@ impl Course {
                 return Err(SimulateError::Remembered(arrival.at));
             }
             if tally.arrivals == ARRIVALS_MAX {
+                tally.stopped = Some(arrival.at);
                 break;
             }
         }

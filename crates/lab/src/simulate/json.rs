@@ -35,6 +35,7 @@ pub(super) fn result(row: &Row) -> Value {
         "period_ns": row.promise.map(|promise| promise.period_ns()),
         "overshoot": row.overshoot,
         "false_denials": row.false_denials,
+        "stopped_at_ns": row.stopped.map(tidegate_core::Time::as_nanos),
         "longest_wait_ns": nanos(row.longest_wait),
         "state_bytes": row.state_bytes,
         "keys": row.keys,

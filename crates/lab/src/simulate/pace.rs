@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tidegate_core::PeriodText;
 
-/// So many in so long. Neither is zero.
+/// So many in so long, which is not zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     count: u64,
@@ -13,11 +13,11 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// So many in so long; none in no time count as one.
+    /// So many in so long; no time counts as a nanosecond.
     #[must_use]
     pub fn new(count: u64, period: Duration) -> Self {
         let period_ns = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
-        Self { count: count.max(1), period_ns: period_ns.max(1) }
+        Self { count, period_ns: period_ns.max(1) }
     }
 
     /// How many.

@@ -71,7 +71,7 @@ impl<'a> Params<'a> {
     pub(super) fn count_to(&self, name: &str, default: u64, most: u64) -> Result<u64, PatternError> {
         let read = |text: &str| text.parse().ok().filter(|count| (1..=most).contains(count));
         let wanted = format!("expected a whole number from 1 to {most}");
-        self.value(name, default.clamp(1, most.max(1)), |text| read(text).ok_or_else(|| (0, wanted.clone())))
+        self.value(name, default.clamp(1, most), |text| read(text).ok_or_else(|| (0, wanted.clone())))
     }
 
     /// `yes` or `no`.

@@ -37,7 +37,7 @@ fn panel(row: &Row, period: &str) -> Option<Panel> {
     Some(Panel {
         title: row.name.clone(),
         note: format!("{passed} passed, {denied} denied; most in any {period}: {most}{above}"),
-        is_broken: row.promise.is_some_and(|promise| over >= promise.count().div_ceil(2)),
+        is_broken: row.is_far_above(),
         area: bins.iter().map(|bin| bin.in_period).collect(),
         limit: row.promise.map(|promise| promise.count()),
         level: bins.iter().filter_map(|bin| bin.level).collect(),

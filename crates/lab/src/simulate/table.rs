@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 
-use super::{ARRIVALS_MAX, Report, Row};
+use super::{Report, Row};
 use crate::words::{Clock, Span, counted, grouped, period, period_in_words};
 
 /// The width of the screen.
@@ -48,17 +48,14 @@ impl Report {
             let _ = writeln!(out, "  {DIM}over   by how much it was above {count} in some {period}");
             let _ = writeln!(out, "  false  denials of clients who never asked for more than that{DIM:#}");
         }
-        if self.rows.iter().any(|row| row.arrivals == ARRIVALS_MAX) {
-            let _ = writeln!(out, "\n  stopped after {} requests", grouped(ARRIVALS_MAX));
+        for (row, stopped) in self.rows.iter().filter_map(|row| Some((row, row.stopped?))) {
+            let (requests, at, name) = (grouped(row.arrivals), Clock(stopped), &row.name);
+            let _ = writeln!(out, "\n{BOLD}{name} was stopped after {requests} requests, at {at}.{BOLD:#}");
         }
-        for row in &self.rows {
-            if let (Some(over @ 1..), Some(most), Some(promise)) = (row.overshoot, row.worst_period, row.promise) {
-                let is_double = over >= promise.count() / 2;
-                let period = period_in_words(promise.period());
-                if is_double {
-                    let (name, cost, from) = (&row.name, grouped(most.cost), Clock(most.from));
-                    let _ = writeln!(out, "\n{BOLD}{name} let {cost} pass in the {period} from {from} on.{BOLD:#}");
-                }
+        for row in self.rows.iter().filter(|row| row.is_far_above()) {
+            if let (Some(most), Some(promise)) = (row.worst_period, row.promise) {
+                let (cost, period, from) = (grouped(most.cost), period_in_words(promise.period()), Clock(most.from));
+                let _ = writeln!(out, "\n{BOLD}{} let {cost} pass in the {period} from {from} on.{BOLD:#}", row.name);
             }
         }
         if out == "\n" { String::new() } else { out }

@@ -27,6 +27,8 @@ pub(super) struct Tally {
     pub(super) never: u64,
     pub(super) false_denials: u64,
     pub(super) longest_wait: Duration,
+    /// When it was stopped before its end.
+    pub(super) stopped: Option<Time>,
     /// What each limit promises: so many in its period.
     promises: Vec<Pace>,
     /// The windows that are looked at, none twice: a second, a minute, and the periods.
@@ -59,6 +61,7 @@ impl Tally {
             never: 0,
             false_denials: 0,
             longest_wait: Duration::ZERO,
+            stopped: None,
             promises,
             lengths,
             remembered: 0,

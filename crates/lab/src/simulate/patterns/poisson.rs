@@ -57,7 +57,7 @@ pub(super) struct Instants {
 impl Instants {
     /// For `clients` of this pace each, all together.
     pub(super) fn new(pace: Pace, clients: u32, random: Random) -> Self {
-        let divisor = pace.count().saturating_mul(u64::from(clients));
+        let divisor = pace.count().saturating_mul(u64::from(clients)).max(1);
         Self { period_ns: pace.period_ns(), divisor, random, at_ns: 0, rest: 0 }
     }
 
