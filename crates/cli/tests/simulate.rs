@@ -35,13 +35,21 @@ fn without_flags_it_shows_the_trap() {
     assert!(!bare.contains('\u{1b}'), "no colours where no terminal is");
 
     let json = json(&["simulate", "--json"]);
-    for (algorithm, most) in [("fixed-window", 118), ("token-bucket", 60)] {
+    for (algorithm, most) in [("fixed-window", 118), ("sliding-log", 59), ("sliding-counter", 59), ("token-bucket", 60)]
+    {
         let numbers = ["admitted", "denied", "worst_second", "worst_minute", "worst_period"];
         let numbers = numbers.map(|name| number(&json, algorithm, name).unwrap());
         assert_eq!(numbers, [most, 118 - most, 59, most, most], "{algorithm}");
     }
-    let written_out =
-        ["simulate", "--pattern", "edge-burst", "--limit", "59/min", "--algorithm", "fixed-window,token-bucket"];
+    let written_out = [
+        "simulate",
+        "--pattern",
+        "edge-burst",
+        "--limit",
+        "59/min",
+        "--algorithm",
+        "fixed-window,sliding-log,sliding-counter,token-bucket",
+    ];
     let written_out: Value = self::json(&[&written_out[..], &["--json"]].concat());
     assert_eq!(number(&written_out, "fixed-window", "worst_period"), Some(118));
     assert_eq!(number(&written_out, "token-bucket", "worst_period"), Some(60));

@@ -30,7 +30,8 @@ fn the_demonstration_has_its_numbers() {
         let results = json["results"].as_array().unwrap();
         results.iter().find(|row| row["algorithm"] == algorithm).map(|row| row[name].as_u64().unwrap())
     };
-    for (algorithm, most) in [("fixed-window", 118), ("token-bucket", 60)] {
+    for (algorithm, most) in [("fixed-window", 118), ("sliding-log", 59), ("sliding-counter", 59), ("token-bucket", 60)]
+    {
         assert_eq!(number(algorithm, "admitted"), Some(most), "{algorithm}");
         assert_eq!(number(algorithm, "denied"), Some(118 - most), "{algorithm}");
         assert_eq!(number(algorithm, "worst_second"), Some(59), "{algorithm}");
