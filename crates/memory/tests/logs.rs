@@ -155,6 +155,19 @@ fn at_the_bound_the_log_that_ends_first_is_displaced() {
 }
 
 #[test]
+fn a_thread_that_comes_late_does_not_find_a_forgotten_log_fresh_at_its_old_time() {
+    let table = small(LOG_BYTES_MIN);
+    let limit = table.know(limit_id(), &log("10/s"), AtBound::Deny).unwrap();
+    let take = |key: u64, ms| table.check_at(&limit, &key, Cost::new(10), Time::from_millis(ms));
+    let last = (0..).find(|key| !take(*key, 0).is_allowed()).unwrap();
+    assert!(!take(0, 999).is_allowed());
+    // A newcomer needs the room of one that has ended, and the first key asks once more, as of before.
+    assert!(take(last, 1_000).is_allowed());
+    let late = (0..last).map(|key| take(key, 500)).find(Decision::is_allowed).unwrap();
+    assert_eq!(late.decided_at(), Time::from_millis(1_000));
+}
+
+#[test]
 fn logs_of_one_decision_do_not_displace_each_other() {
     let table = small(LOG_BYTES_MIN);
     let all = ["a", "b"].map(|limit| charge(limit, log("10000/h"), b"k"));

@@ -15,7 +15,7 @@ use common::{limit, limit_id, ms, quota, table};
 use loom::model::Builder;
 use loom::sync::Arc;
 use loom::thread;
-use tidegate_core::{AtBound, Charge, Cost, Decision, Handling, LimitId, Mode, Time};
+use tidegate_core::{Algorithm, AtBound, Charge, Cost, Decision, Handling, LimitId, Mode, Time};
 use tidegate_memory::{Bucket, QuotaCell, Table, TableLimit};
 
 const PREEMPTIONS_MAX: usize = 2;
@@ -185,6 +185,25 @@ fn two_decisions_over_two_groups_in_opposite_order_neither_wait_for_each_other_n
             both(move || take_all(&there, &limit, [first, second]), || take_all(&table, &limit, [second, first]));
         assert!(forth != back, "one takes both, the other nothing");
         assert!(KEY_OF_EACH_HOME.iter().all(|key| table.peek_at(&limit, key.as_bytes(), ms(0)).remaining() == 0));
+    });
+}
+
+/// A log is beside the table, behind a lock that comes after those of the groups.
+#[test]
+fn decisions_over_a_bucket_and_a_log_neither_wait_for_each_other_nor_mix() {
+    model(|| {
+        let table = Arc::new(table(5));
+        let log = quota("1/h").with_algorithm(Algorithm::SlidingLog).unwrap();
+        let [bucket, log] = [("bucket", quota("1/h")), ("log", log)]
+            .map(|(name, quota)| Charge::new(LimitId::of("p", name), quota, b"k"));
+        let decide = |table: &Table, charges: [Charge<'_>; 2]| {
+            let mut decisions = charges.map(|charge| Decision::unmade(&charge.quota));
+            table.decide_at(&charges, &mut decisions, ms(0)).unwrap().allowed
+        };
+        let there = table.clone();
+        let (forth, back) = both(move || decide(&there, [bucket, log]), || decide(&table, [log, bucket]));
+        assert!(forth != back, "one takes both, the other nothing");
+        assert!(!decide(&table, [bucket, bucket.with_cost(Cost::ZERO)]) && !decide(&table, [log, log]));
     });
 }
 
