@@ -46,7 +46,8 @@ pub(crate) struct Simulate {
     #[arg(long = "algorithm", value_name = "ALGORITHM", value_delimiter = ',', value_parser = flags::algorithm())]
     algorithms: Vec<Algorithm>,
 
-    /// The policies of a configuration file decide, beside --limit if that is given too.
+    /// The policies of a configuration file decide, beside --limit if that is given too. Traffic goes by the first
+    /// limit.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 

@@ -3,11 +3,10 @@
 //! The same seed gives the same run on every machine. Each algorithm meets the same traffic, unless those who arrive
 //! act on what they are told, as herds do.
 //!
-//! Read the modules in this order: `traffic` (what arrives), `chosen`, `params` and `patterns` (how it is written
-//! and made),
-//! `keeper` (who decides), `engine` (a run), `tally` and `series` (what is counted), `comparison` (all of it side by
-//! side), then `table`, `json`, `picture` and `sweep` (how it is shown), and `race`, which is about threads and not
-//! about time.
+//! Read the modules in this order: `traffic` (what arrives), `chosen`, `params` and `patterns` (how it is written and
+//! made), `contestant` and `keeper` (who decides), `engine` (a run), `tally` and `series` (what is counted), `comparison`
+//! and `report` (all of it side by side), then `table`, `json`, `picture` and `sweep` (how it is shown), and `race`,
+//! which is about threads and not about time.
 //!
 //! The patterns are of use elsewhere too, where real requests are to be sent. A [`Chosen`] is read from what a user
 //! wrote; on a [`Ground`] (the limit that the pattern goes by, the length of the run, the number of clients) and a
@@ -38,7 +37,9 @@ mod agenda;
 mod cases;
 mod chosen;
 mod comparison;
+mod contestant;
 mod engine;
+mod error;
 mod json;
 mod keeper;
 mod pace;
@@ -47,6 +48,7 @@ mod patterns;
 mod picture;
 pub mod race;
 mod random;
+mod report;
 mod series;
 mod sweep;
 mod table;
@@ -54,12 +56,15 @@ mod tally;
 mod traffic;
 
 pub use chosen::{Chosen, PatternError};
-pub use comparison::{Contestant, Keyed, PATTERNS_MAX, Report, Row, SimulateError, Simulation, demonstrated};
+pub use comparison::{PATTERNS_MAX, Simulation};
+pub use contestant::{Contestant, Keyed, demonstrated};
 pub use engine::ARRIVALS_MAX;
+pub use error::SimulateError;
 pub use pace::Pace;
 pub use params::{Ground, span};
 pub use patterns::Pattern;
 pub use random::Random;
+pub use report::{Report, Row};
 pub use series::{Bin, Series};
 pub use sweep::{Sweep, SweepError, Swept};
 pub use traffic::{Arrival, Reply, Route, Traffic};

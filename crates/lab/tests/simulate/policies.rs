@@ -31,3 +31,17 @@ fn policies_see_the_paths_and_the_addresses_of_clients() {
     let row = simulation(&["scraper:clients=3"]).run(std::slice::from_ref(&contestant)).unwrap().rows.remove(0);
     assert!((3 * 150..=3 * 155).contains(&row.admitted), "{}", row.admitted);
 }
+
+#[test]
+fn policies_decide_by_their_own_algorithms_and_traffic_goes_by_their_first_limit() {
+    for (algorithm, most) in [("fixed-window", 20), ("sliding-log", 10), ("sliding-counter", 10), ("token-bucket", 10)]
+    {
+        let file = format!("[[policies]]\nname = \"a\"\nlimits = \"10/h\"\nalgorithm = \"{algorithm}\"\n");
+        let policies = read("lab.toml", &file, Format::Toml).unwrap().policies;
+        let contestant = Contestant::Policies { name: "lab".to_owned(), policies: Box::new(policies) };
+        let report = simulation(&["edge-burst"]).run(std::slice::from_ref(&contestant)).unwrap();
+        let row = &report.rows[0];
+        assert_eq!((row.arrivals, row.admitted), (20, most), "{algorithm}: ten on each side of a full hour");
+        assert_eq!(report.length.as_secs(), 2 * 3_600);
+    }
+}
