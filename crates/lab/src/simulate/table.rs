@@ -42,24 +42,29 @@ impl Report {
     }
 
     fn legend(&self) -> String {
-        let mut out = String::from("\n");
+        let mut blocks = Vec::new();
         if let Some(promise) = self.rows.first().and_then(|row| row.promise) {
             let (count, period) = (grouped(promise.count()), period_in_words(promise.period()));
-            let _ = writeln!(out, "  {DIM}over   by how much it was above {count} in some {period}");
-            let _ = writeln!(out, "  false  denials of clients who never asked for more than that{DIM:#}");
+            let over = format!("  {DIM}over   by how much it was above {count} in some {period}");
+            blocks.push(format!("{over}\n  false  denials of clients who never asked for more than that{DIM:#}"));
         }
-        for (row, stopped) in self.rows.iter().filter_map(|row| Some((row, row.stopped?))) {
-            let (requests, at, name) = (grouped(row.arrivals), Clock(stopped), &row.name);
-            let _ = writeln!(out, "\n{BOLD}{name} was stopped after {requests} requests, at {at}.{BOLD:#}");
+        let remarks: Vec<_> = self.rows.iter().filter_map(remark).collect();
+        if !remarks.is_empty() {
+            blocks.push(format!("{BOLD}{}{BOLD:#}", remarks.join("\n")));
         }
-        for row in self.rows.iter().filter(|row| row.is_far_above()) {
-            if let (Some(most), Some(promise)) = (row.worst_period, row.promise) {
-                let (cost, period, from) = (grouped(most.cost), period_in_words(promise.period()), Clock(most.from));
-                let _ = writeln!(out, "\n{BOLD}{} let {cost} pass in the {period} from {from} on.{BOLD:#}", row.name);
-            }
-        }
-        if out == "\n" { String::new() } else { out }
+        blocks.iter().map(|block| format!("\n{block}\n")).collect()
     }
+}
+
+/// What has to be said aloud of a row.
+fn remark(row: &Row) -> Option<String> {
+    let name = &row.name;
+    if let Some(stopped) = row.stopped {
+        return Some(format!("{name} was stopped after {} requests, at {}.", grouped(row.arrivals), Clock(stopped)));
+    }
+    let (most, promise) = (row.worst_period?, row.promise.filter(|_| row.is_far_above())?);
+    let (cost, period, from) = (grouped(most.cost), period_in_words(promise.period()), Clock(most.from));
+    Some(format!("{name} let {cost} pass in the {period} from {from} on."))
 }
 
 /// The limits of a row in one line.
@@ -135,12 +140,17 @@ struct Column {
 }
 
 fn table(rows: &[Row]) -> String {
-    let columns = columns(rows);
-    let width = |column: &Column| column.cells.iter().chain([&column.heading]).map(|cell| cell.chars().count()).max();
-    let widths: Vec<_> = columns.iter().map(|column| width(column).unwrap_or(0)).collect();
     let name_width = name_width(rows);
-    let total: usize = 2 + name_width + widths.iter().map(|width| width + 2).sum::<usize>();
-    let gap = if total > SCREEN { 1 } else { 2 };
+    let total = |widths: &[usize], gap: usize| 2 + name_width + widths.iter().map(|width| width + gap).sum::<usize>();
+    let (mut columns, mut gap) = (columns(rows, "longest wait", "bytes/key"), 2);
+    let mut widths = widths_of(&columns);
+    if total(&widths, gap) > SCREEN {
+        gap = 1;
+    }
+    if total(&widths, gap) > SCREEN {
+        columns = self::columns(rows, "wait", "bytes");
+        widths = widths_of(&columns);
+    }
     let mut out = format!("{:name_width$}  ", "");
     // Above the windows, what they are.
     let before = columns.iter().zip(&widths).take_while(|(column, _)| !column.is_window);
@@ -160,7 +170,13 @@ fn table(rows: &[Row]) -> String {
     out
 }
 
-fn columns(rows: &[Row]) -> Vec<Column> {
+fn widths_of(columns: &[Column]) -> Vec<usize> {
+    let width = |column: &Column| column.cells.iter().chain([&column.heading]).map(|cell| cell.chars().count()).max();
+    columns.iter().map(|column| width(column).unwrap_or(0)).collect()
+}
+
+/// With these headings for the longest wait and for the bytes that are kept for a key.
+fn columns(rows: &[Row], wait: &str, bytes: &str) -> Vec<Column> {
     let column = |heading: &str, cell: &dyn Fn(&Row) -> String| Column {
         heading: heading.to_owned(),
         cells: rows.iter().map(cell).collect(),
@@ -188,10 +204,10 @@ fn columns(rows: &[Row]) -> Vec<Column> {
         })
     }));
     columns.push(column("false", &|row| known(row.false_denials)));
-    columns.push(column("longest wait", &|row| match row.longest_wait.is_zero() {
+    columns.push(column(wait, &|row| match row.longest_wait.is_zero() {
         true => "-".to_owned(),
         false => Span(row.longest_wait).to_string(),
     }));
-    columns.push(column("bytes/key", &|row| known(row.state_bytes.map(|bytes| bytes as u64))));
+    columns.push(column(bytes, &|row| known(row.state_bytes.map(|bytes| bytes as u64))));
     columns
 }
