@@ -1,6 +1,6 @@
 //! Which format a log is in, told from its first lines.
 
-use crate::log::{Format, Known, Parsed, Parser, Zone};
+use crate::log::{Format, Known, Line, Parsed, Parser, Zone};
 
 /// The most lines that are looked at.
 pub const LINES_LOOKED_AT: usize = 200;
@@ -11,7 +11,7 @@ pub fn detect<'a>(lines: impl Iterator<Item = &'a [u8]> + Clone) -> Option<Forma
     let read = |known: &Known| {
         let mut parser = Parser::new(&Format::Known(*known), Zone::UTC);
         let lines = lines.clone().take(LINES_LOOKED_AT);
-        lines.filter(|line| matches!(parser.read(line), Parsed::Request(_))).count()
+        lines.filter(|line| parser.read(line, &mut Line::default()) == Parsed::Request).count()
     };
     let counted = Known::ALL.iter().filter(|known| fits(**known, lines.clone())).map(|known| (read(known), known));
     // Of equals the last of the reversed, which is the first.

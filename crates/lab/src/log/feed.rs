@@ -10,7 +10,7 @@
 use std::fmt;
 use std::io;
 
-use crate::log::{Format, Known, LINES_LOOKED_AT, Lines, NextLine, Parsed, Parser, Source, Zone, detect};
+use crate::log::{Fault, Format, Known, LINES_LOOKED_AT, Line, Lines, NextLine, Parsed, Parser, Source, Zone, detect};
 
 /// The most bytes of a line that a message shows.
 const SHOWN_BYTES_MAX: usize = 120;
@@ -77,7 +77,7 @@ fn found(name: &str, lines: &mut Lines<Source>) -> Result<Option<Format>, Unknow
 
 /// What was read next, and where.
 #[derive(Debug)]
-pub struct Read<'a> {
+pub struct Read<'l, 'a> {
     /// The place of the log among the logs.
     pub log: u16,
     /// The number of the line in it, from 1.
@@ -85,14 +85,18 @@ pub struct Read<'a> {
     /// The newest second of the stream: that of the log which is least far.
     pub newest_s: u64,
     /// What was read.
-    pub outcome: Outcome<'a>,
+    pub outcome: Outcome<'l, 'a>,
 }
 
 /// What was read.
 #[derive(Debug)]
-pub enum Outcome<'a> {
-    /// A request, an empty line or a comment, or what cannot be read.
-    Line(Parsed<'a>),
+pub enum Outcome<'l, 'a> {
+    /// A request.
+    Request(&'l Line<'a>),
+    /// An empty line, or a comment.
+    Nothing,
+    /// A line that cannot be read.
+    Fault(Fault<'a>),
     /// A line that is too long, by its beginning.
     TooLong(&'a [u8]),
     /// The log cannot be read on; what was read of it stays.
@@ -125,13 +129,21 @@ impl Feeds {
 
     /// Reads on, and calls `with` with what was read. `None` at the end of all logs.
     #[inline]
-    pub fn next<R>(&mut self, with: impl FnOnce(Read<'_>) -> R) -> Option<R> {
+    pub fn next<R>(&mut self, with: impl FnOnce(Read<'_, '_>) -> R) -> Option<R> {
         loop {
             let at = self.at;
             let feed = self.feeds.get_mut(at).filter(|feed| !feed.is_at_end)?;
             let line = feed.line + 1;
+            let mut request = Line::default();
             let outcome = match feed.lines.next_line() {
-                Ok(NextLine::Line(line)) => Outcome::Line(feed.parser.read(line)),
+                Ok(NextLine::Line(line)) => match feed.parser.read(line, &mut request) {
+                    Parsed::Request => {
+                        feed.newest_s = feed.newest_s.max(request.time.unix_s);
+                        Outcome::Request(&request)
+                    }
+                    Parsed::Nothing => Outcome::Nothing,
+                    Parsed::Fault(fault) => Outcome::Fault(fault),
+                },
                 Ok(NextLine::TooLong(start)) => Outcome::TooLong(start),
                 Ok(NextLine::End) => {
                     feed.is_at_end = true;
@@ -143,9 +155,6 @@ impl Feeds {
                     Outcome::Broken(error)
                 }
             };
-            if let Outcome::Line(Parsed::Request(request)) = &outcome {
-                feed.newest_s = feed.newest_s.max(request.time.unix_s);
-            }
             feed.line = line;
             let is_behind = feed.newest_s > self.until_s || feed.is_at_end;
             let newest_s = feed.newest_s.min(self.until_s);

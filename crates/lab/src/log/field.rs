@@ -2,6 +2,7 @@
 
 use crate::log::Fault;
 use crate::log::line::Line;
+use crate::log::near::near;
 use crate::log::stamp::Clock;
 
 /// What a field of a line is.
@@ -55,20 +56,26 @@ impl Unit {
     }
 }
 
-/// The values of a line while it is read.
-#[derive(Debug, Default)]
-pub(crate) struct Values<'a> {
-    pub(crate) line: Line<'a>,
+/// A line while it is read.
+#[derive(Debug)]
+pub(crate) struct Values<'l, 'a> {
+    line: &'l mut Line<'a>,
     date: &'a [u8],
     time_of_day: &'a [u8],
     has_time: bool,
 }
 
-impl<'a> Values<'a> {
+impl<'l, 'a> Values<'l, 'a> {
+    /// What is read is written into `line`, which is a blank one.
+    #[inline]
+    pub(crate) fn new(line: &'l mut Line<'a>) -> Self {
+        Self { line, date: &[], time_of_day: &[], has_time: false }
+    }
+
     /// Takes one field. `-` is nothing.
     #[inline]
     pub(crate) fn take(&mut self, field: Field, value: &'a [u8], clock: &mut Clock) -> Result<(), Fault<'a>> {
-        let line = &mut self.line;
+        let line = &mut *self.line;
         let told = if value == b"-" { &[] } else { value };
         match field {
             Field::Other => {}
@@ -107,16 +114,16 @@ impl<'a> Values<'a> {
         Ok(())
     }
 
-    /// The line, if it has what a request must have: a time and a client.
+    /// Does the line have what a request must have: a time and a client?
     #[inline]
-    pub(crate) fn finish(mut self, clock: &Clock) -> Result<Line<'a>, Fault<'a>> {
+    pub(crate) fn finish(self, clock: &Clock) -> Result<(), Fault<'a>> {
         if !self.has_time {
             if self.date.is_empty() {
                 return Err(Fault::new("time", &[]));
             }
             self.line.time = clock.read_apart(self.date, self.time_of_day)?;
         }
-        if self.line.client.is_empty() { Err(Fault::new("client address", b"-")) } else { Ok(self.line) }
+        if self.line.client.is_empty() { Err(Fault::new("client address", b"-")) } else { Ok(()) }
     }
 }
 
@@ -124,10 +131,17 @@ impl<'a> Values<'a> {
 /// Bytes that are no request line are the target, whole.
 #[inline]
 fn request(text: &[u8]) -> (&[u8], &[u8], &[u8]) {
-    let Some(first) = memchr::memchr(b' ', text) else { return (&[], text, &[]) };
+    let Some(first) = near(b' ', text) else { return (&[], text, &[]) };
     let (method, rest) = (&text[..first], &text[first + 1..]);
     if method.is_empty() || !method.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_')) {
         return (&[], text, &[]);
+    }
+    // Nearly all end like this.
+    if let Some((target, protocol)) = rest.split_at_checked(rest.len().wrapping_sub(9))
+        && protocol.starts_with(b" HTTP/")
+        && !protocol[1..].contains(&b' ')
+    {
+        return (method, target, &protocol[1..]);
     }
     match memchr::memrchr(b' ', rest) {
         Some(last) if rest[last + 1..].starts_with(b"HTTP/") => (method, &rest[..last], &rest[last + 1..]),

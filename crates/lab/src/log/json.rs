@@ -5,22 +5,21 @@
 use crate::log::field::{Field, Values};
 use crate::log::json_names::{NAMES_MAX, Name};
 use crate::log::stamp::Clock;
-use crate::log::{Escapes, Fault, Line};
+use crate::log::{Fault, Line};
 
 /// The deepest nesting that is followed.
 const DEPTH_MAX: usize = 16;
 /// The longest path of names, in bytes; what lies deeper is passed over.
 const PATH_BYTES_MAX: usize = 96;
 
-/// Reads a line.
-pub(crate) fn read<'a>(line: &'a [u8], names: &[Name], clock: &mut Clock) -> Result<Line<'a>, Fault<'a>> {
+/// Reads a line into `out`, which is a blank one.
+pub(crate) fn read<'a>(line: &'a [u8], names: &[Name], clock: &mut Clock, out: &mut Line<'a>) -> Result<(), Fault<'a>> {
     let mut walk = Walk { rest: line, names, path: [0; PATH_BYTES_MAX], found: [None; NAMES_MAX] };
     walk.value(0, 0)?;
     if !walk.rest.trim_ascii().is_empty() {
         return Err(Fault::new("the end of the line", walk.rest));
     }
-    let mut values = Values::default();
-    values.line.escapes = Escapes::Json;
+    let mut values = Values::new(out);
     let found = walk.found;
     let mut taken: [Option<Field>; NAMES_MAX] = [None; NAMES_MAX];
     for (at, ((_, field), value)) in names.iter().zip(found).enumerate() {

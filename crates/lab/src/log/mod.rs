@@ -17,6 +17,7 @@ mod json;
 mod json_names;
 mod line;
 mod lines;
+mod near;
 mod notation;
 mod parser;
 mod program;

@@ -27,8 +27,8 @@ enum Shape {
 /// What a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed<'a> {
-    /// A request.
-    Request(Line<'a>),
+    /// A request, which was written where the caller wanted it.
+    Request,
     /// Nothing: it is empty, or a comment.
     Nothing,
     /// It cannot be read.
@@ -54,26 +54,34 @@ impl Parser {
         Self { shape, clock: Clock::new(zone), is_stamped_at_end }
     }
 
-    /// Reads a line, without the end of the line.
+    /// Reads a line, without the end of the line. A request is written into `out`, which is large, and so is not handed
+    /// from one to the next.
     #[inline]
-    pub fn read<'a>(&'a mut self, line: &'a [u8]) -> Parsed<'a> {
+    pub fn read<'a>(&'a mut self, line: &'a [u8], out: &mut Line<'a>) -> Parsed<'a> {
         match line.first() {
             None => return Parsed::Nothing,
             Some(b'#') => return self.comment(line),
             Some(_) => {}
         }
+        *out = Line::default();
         let read = match &self.shape {
-            Shape::Text(program) => program.run(line, &mut self.clock, Escapes::Backslash),
-            Shape::Json(names) => json::read(line, names, &mut self.clock),
-            Shape::Fields(Some(fields)) => fields.program.run(line, &mut self.clock, fields.escapes),
+            Shape::Text(program) => program.run(line, &mut self.clock, out),
+            Shape::Json(names) => {
+                out.escapes = Escapes::Json;
+                json::read(line, names, &mut self.clock, out)
+            }
+            Shape::Fields(Some(fields)) => {
+                out.escapes = fields.escapes;
+                fields.program.run(line, &mut self.clock, out)
+            }
             Shape::Fields(None) => Err(Fault::new("#Fields:", line)),
         };
         match read {
-            Ok(mut line) => {
+            Ok(()) => {
                 if self.is_stamped_at_end {
-                    line.time = line.time.earlier_by(line.duration_ns.unwrap_or(0));
+                    out.time = out.time.earlier_by(out.duration_ns.unwrap_or(0));
                 }
-                Parsed::Request(line)
+                Parsed::Request
             }
             Err(fault) => Parsed::Fault(fault),
         }

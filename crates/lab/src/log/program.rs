@@ -4,8 +4,9 @@
 //! A field ends where the text behind it begins, and what that text is decides how the end is looked for.
 
 use crate::log::field::{Field, Values};
+use crate::log::near::near;
 use crate::log::stamp::Clock;
-use crate::log::{Escapes, Fault, Line};
+use crate::log::{Fault, Line};
 
 /// How far into a line the prefix of a syslog is looked for, in bytes.
 const SYSLOG_BYTES_MAX: usize = 160;
@@ -86,20 +87,14 @@ impl Program {
         self.steps.iter().any(|step| matches!(step, Step::Field(field, _) if kind(*field)))
     }
 
-    /// Reads a line.
+    /// Reads a line into `out`, which is a blank one.
     #[inline]
-    pub(crate) fn run<'a>(
-        &'a self,
-        line: &'a [u8],
-        clock: &mut Clock,
-        escapes: Escapes,
-    ) -> Result<Line<'a>, Fault<'a>> {
+    pub(crate) fn run<'a>(&'a self, line: &'a [u8], clock: &mut Clock, out: &mut Line<'a>) -> Result<(), Fault<'a>> {
         let mut rest = if self.has_prefix { without_syslog(line) } else { line };
-        let mut values = Values::default();
-        values.line.escapes = escapes;
+        let mut values = Values::new(out);
         for (at, step) in self.steps.iter().enumerate() {
             match step {
-                Step::Text(text) => match rest.strip_prefix(text.as_bytes()) {
+                Step::Text(text) => match behind(text.as_bytes(), rest) {
                     Some(behind) => rest = behind,
                     None if at >= self.required => break,
                     None => return Err(Fault::new(text, rest)),
@@ -121,17 +116,28 @@ impl Program {
     }
 }
 
+/// What stands behind this text, if a line goes on with it. Texts are a byte or three, so none is worth a call.
+#[inline]
+fn behind<'a>(text: &[u8], rest: &'a [u8]) -> Option<&'a [u8]> {
+    let (head, behind) = rest.split_at_checked(text.len())?;
+    text.iter().zip(head).all(|(one, other)| one == other).then_some(behind)
+}
+
 impl Stop {
     /// How long the field is that begins here.
     #[inline]
     fn end(self, field: Field, rest: &[u8]) -> Option<usize> {
         match self {
             Self::Byte(b' ') if field == Field::Time => time_before_space(rest),
-            Self::Byte(byte) => memchr::memchr(byte, rest),
+            Self::Byte(byte) => near(byte, rest),
             Self::Quote => quote(rest),
             Self::Bracket => {
                 let opens =
                     |at: &usize| rest[..*at].ends_with(b" ") && rest.get(at + 1).is_some_and(u8::is_ascii_digit);
+                let first = near(b'[', rest)?;
+                if opens(&first) {
+                    return Some(first - 1);
+                }
                 memchr::memchr_iter(b'[', rest).find(opens).map(|at| at - 1)
             }
             Self::Word if field == Field::Time => Some(time_before_space(rest).unwrap_or(rest.len())),

@@ -9,14 +9,16 @@
 //! of the line before it in the newest second, and counted. It bears no stamp of that second, so it moves no other line;
 //! and time never runs backwards.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 
 use tidegate_core::Time;
 
 use crate::log::Stamp;
 
-/// Seconds that are kept empty for those to come, so that their memory need not be asked for again.
-const SPARE_MAX: usize = 8;
+/// Empty seconds that are kept for those to come, so that their memory need not be asked for again.
+const SPARE_MAX: usize = 128;
+/// The most lines that one of them has room for: a longer one is worth its asking.
+const SPARE_LINES_MAX: usize = 256;
 const NS: u64 = 1_000_000_000;
 
 /// How late a line may be.
@@ -51,13 +53,20 @@ impl<T> Slot<T> {
     const LATE: u32 = u32::MAX - 1;
 }
 
+/// The lines of one second.
+struct Second<T> {
+    unix_s: u64,
+    slots: Vec<Slot<T>>,
+}
+
 /// Lines on their way into the order of time.
 pub struct Reorder<T> {
     bound: Bound,
-    seconds: BTreeMap<u64, Vec<Slot<T>>>,
-    /// The second of the last line, taken out of the map: the next line is mostly of the same.
-    current_s: u64,
-    current: Vec<Slot<T>>,
+    /// In the order of time. Lines come nearly so, so a new second stands near the end, where it costs little to make
+    /// room for it.
+    seconds: VecDeque<Second<T>>,
+    /// The place of the last line's second: that of the next line is mostly the same.
+    at: usize,
     held: usize,
     spare: Vec<Vec<Slot<T>>>,
     /// All seconds before this one are gone.
@@ -73,9 +82,8 @@ impl<T: Copy> Reorder<T> {
     pub fn new(bound: Bound) -> Self {
         Self {
             bound,
-            seconds: BTreeMap::new(),
-            current_s: 0,
-            current: Vec::new(),
+            seconds: VecDeque::new(),
+            at: 0,
             held: 0,
             spare: Vec::new(),
             open_from_s: 0,
@@ -100,15 +108,12 @@ impl<T: Copy> Reorder<T> {
         if second < self.open_from_s {
             return each(self.now, what);
         }
-        if second != self.current_s {
-            self.turn_to(second);
-        }
         let ns = match stamp.is_whole {
             _ if is_late => Slot::<T>::LATE,
             true => Slot::<T>::WHOLE,
             false => stamp.ns,
         };
-        self.current.push(Slot { ns, log, what });
+        self.slots_of(second).push(Slot { ns, log, what });
         self.held += 1;
         let passed_s = newest_s.saturating_sub(self.bound.seconds);
         if passed_s > self.open_from_s || self.held > self.bound.lines {
@@ -123,52 +128,48 @@ impl<T: Copy> Reorder<T> {
 
     /// Lets go of the seconds before `until_s`, and of more while too many lines are held.
     fn let_go(&mut self, until_s: u64, each: &mut impl FnMut(Time, T)) {
-        self.put_back();
-        while let Some(first) = self.seconds.first_entry() {
-            let second = *first.key();
-            if second >= until_s && self.held <= self.bound.lines {
-                break;
-            }
-            let mut slots = first.remove();
-            self.held -= slots.len();
-            spread(&mut slots);
-            for slot in &slots {
-                let at = Time::from_nanos(second.saturating_mul(NS).saturating_add(u64::from(slot.ns)));
+        let is_over = |first: &Second<T>, held| first.unix_s < until_s || held > self.bound.lines;
+        while self.seconds.front().is_some_and(|first| is_over(first, self.held)) {
+            let Some(mut first) = self.seconds.pop_front() else { break };
+            self.held -= first.slots.len();
+            self.at = self.at.saturating_sub(1);
+            spread(&mut first.slots);
+            for slot in &first.slots {
+                let at = Time::from_nanos(first.unix_s.saturating_mul(NS).saturating_add(u64::from(slot.ns)));
                 self.now = self.now.max(at);
                 each(self.now, slot.what);
             }
-            self.open_from_s = second.saturating_add(1);
-            if self.spare.len() < SPARE_MAX {
-                slots.clear();
-                self.spare.push(slots);
+            self.open_from_s = first.unix_s.saturating_add(1);
+            if self.spare.len() < SPARE_MAX && first.slots.capacity() <= SPARE_LINES_MAX {
+                first.slots.clear();
+                self.spare.push(first.slots);
             }
         }
         if until_s < u64::MAX {
             self.open_from_s = self.open_from_s.max(until_s);
         }
-        self.turn_to(self.current_s);
     }
 
-    /// Puts the current second back among the others: behind what is there of it.
-    fn put_back(&mut self) {
-        if self.current.is_empty() {
-            return;
+    /// The lines of this second, in the order in which they came.
+    #[inline]
+    fn slots_of(&mut self, second: u64) -> &mut Vec<Slot<T>> {
+        if self.seconds.get(self.at).is_none_or(|last| last.unix_s != second) {
+            self.at = self.place_of(second);
         }
-        let mut current = std::mem::take(&mut self.current);
-        match self.seconds.get_mut(&self.current_s) {
-            Some(there) => there.append(&mut current),
-            None => {
-                self.seconds.insert(self.current_s, current);
-            }
-        }
+        &mut self.seconds[self.at].slots
     }
 
-    /// Puts the current second back, and takes out another.
-    fn turn_to(&mut self, second: u64) {
-        self.put_back();
-        let there = self.seconds.remove(&second);
-        self.current = there.unwrap_or_else(|| self.spare.pop().unwrap_or_default());
-        self.current_s = second;
+    /// The place of a second, which is made if it is not there.
+    fn place_of(&mut self, second: u64) -> usize {
+        let at = match self.seconds.back() {
+            Some(newest) if newest.unix_s >= second => self.seconds.partition_point(|there| there.unix_s < second),
+            _ => self.seconds.len(),
+        };
+        if self.seconds.get(at).is_none_or(|there| there.unix_s != second) {
+            let slots = self.spare.pop().unwrap_or_default();
+            self.seconds.insert(at, Second { unix_s: second, slots });
+        }
+        at
     }
 }
 

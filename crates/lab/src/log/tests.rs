@@ -4,12 +4,13 @@ use super::*;
 use tidegate_policy::Peer;
 
 /// What is read of a line, in one text.
-fn shown(parsed: Parsed<'_>) -> String {
-    let line = match parsed {
-        Parsed::Request(line) => line,
+fn shown(parser: &mut Parser, bytes: &[u8]) -> String {
+    let mut line = Line::default();
+    match parser.read(bytes, &mut line) {
+        Parsed::Request => {}
         Parsed::Nothing => return "nothing".to_owned(),
         Parsed::Fault(fault) => return fault.to_string(),
-    };
+    }
     let client = match origin(line.client) {
         Ok(Origin::Peer(Peer::Ip(ip))) => ip.to_string(),
         Ok(Origin::Peer(Peer::Unix)) => "unix".to_owned(),
@@ -42,7 +43,7 @@ fn check(format: &str, lines: &str, expect: &str) {
     let mut parser = Parser::new(&format, Zone::UTC);
     let mut last = String::new();
     for line in lines.lines() {
-        last = shown(parser.read(line.as_bytes()));
+        last = shown(&mut parser, line.as_bytes());
     }
     assert_eq!(last, expect, "{format}: {lines}");
 }
@@ -301,7 +302,7 @@ fn nothing_and_rubbish_are_told_apart() {
     let mut parser = Parser::new(&"combined".parse().unwrap(), Zone::UTC);
     let bytes = [b"1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET /\xff\0 HTTP/1.1\" 200 1 \"-\" \"\xfe\"".as_slice()];
     assert_eq!(
-        shown(parser.read(bytes[0])),
+        shown(&mut parser, bytes[0]),
         "1.2.3.4 at 1431857103 method=GET path=/\u{fffd}\0 protocol=HTTP/1.1 status=200 bytes=1 agent=\u{fffd}"
     );
     assert_eq!(detect(["rubbish", ""].iter().map(|line| line.as_bytes())), None);

@@ -5,7 +5,7 @@
 
 use tidegate_core::Time;
 
-use crate::log::{Bound, Feeds, Line, Origin, Outcome, Parsed, Read, Reorder, origin};
+use crate::log::{Bound, Feeds, Line, Origin, Outcome, Read, Reorder, origin};
 use crate::replay::{Example, Filter};
 
 /// The most lines that are shown as examples of what cannot be read.
@@ -86,10 +86,10 @@ pub(crate) fn stream<A: Audience>(
             let Read { log, line: number, newest_s, outcome } = read;
             intake.lines += 1;
             let fault = match outcome {
-                Outcome::Line(Parsed::Request(line)) => match origin(line.client) {
+                Outcome::Request(line) => match origin(line.client) {
                     Ok(origin) => {
                         // A request that does not count has its place among those of its second all the same.
-                        let held = intake.counts(&line, options).then(|| audience.hold(&line, origin));
+                        let held = intake.counts(line, options).then(|| audience.hold(line, origin));
                         let mut each = |now, held: Option<A::Held>| {
                             if let Some(held) = held {
                                 audience.take(now, held);
@@ -99,11 +99,11 @@ pub(crate) fn stream<A: Audience>(
                     }
                     Err(fault) => fault.to_string(),
                 },
-                Outcome::Line(Parsed::Nothing) => {
+                Outcome::Nothing => {
                     intake.blank += 1;
                     return;
                 }
-                Outcome::Line(Parsed::Fault(fault)) => fault.to_string(),
+                Outcome::Fault(fault) => fault.to_string(),
                 Outcome::TooLong(start) => {
                     format!("line of at most 1 MiB expected, got {}...", start[..start.len().min(20)].escape_ascii())
                 }
