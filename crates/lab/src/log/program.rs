@@ -18,11 +18,42 @@ pub(crate) enum Piece {
     Field(Field),
 }
 
-/// One step along a line.
+/// One step along a line: a field, and the text behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
-    Text(Box<str>),
-    Field(Field, Stop),
+struct Step {
+    field: Field,
+    stop: Stop,
+    text: Text,
+}
+
+/// A text that a line must have at a place. Most are a byte or three, which are compared as one number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Text {
+    text: Box<str>,
+    /// The first eight bytes of the text, and ones where it has any.
+    word: u64,
+    mask: u64,
+}
+
+impl Text {
+    fn new(text: &str) -> Self {
+        let mut word = [0; 8];
+        let count = text.len().min(8);
+        word[..count].copy_from_slice(&text.as_bytes()[..count]);
+        let mask = if count == 8 { u64::MAX } else { (1 << (8 * count)) - 1 };
+        Self { text: text.into(), word: u64::from_le_bytes(word), mask }
+    }
+
+    /// What stands behind this text, if a line goes on with it.
+    #[inline]
+    fn behind<'a>(&self, rest: &'a [u8]) -> Option<&'a [u8]> {
+        match rest.first_chunk::<8>() {
+            Some(eight) if self.text.len() <= 8 => {
+                (u64::from_le_bytes(*eight) & self.mask == self.word).then(|| &rest[self.text.len()..])
+            }
+            _ => rest.strip_prefix(self.text.as_bytes()),
+        }
+    }
 }
 
 /// Where a field ends.
@@ -41,10 +72,12 @@ enum Stop {
 /// A format of text, compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
+    /// What a line begins with.
+    head: Text,
     steps: Vec<Step>,
-    /// So many steps a line must have; it may end behind them.
+    /// So many fields a line must have; it may end behind them.
     required: usize,
-    /// Behind so many steps it is known who asked when, and what came of it: a text in quotes that is not closed there
+    /// Behind so many fields it is known who asked when, and what came of it: a text in quotes that is not closed there
     /// ends with the line.
     known: usize,
     /// May the prefix of a syslog stand before it?
@@ -55,26 +88,28 @@ impl Program {
     /// Compiles the pieces, all of which a line must have.
     pub(crate) fn new(pieces: Vec<Piece>) -> Self {
         let pieces = with_joined_time(joined(pieces));
-        let mut steps = Vec::with_capacity(pieces.len());
+        let text = |at: usize| match pieces.get(at) {
+            Some(Piece::Text(text)) => text.as_str(),
+            _ => "",
+        };
+        let mut steps = Vec::with_capacity(pieces.len() / 2 + 1);
         for (at, piece) in pieces.iter().enumerate() {
-            steps.push(match piece {
-                Piece::Text(text) => Step::Text(text.as_str().into()),
-                Piece::Field(field) => {
-                    let before = at.checked_sub(1).and_then(|before| pieces.get(before));
-                    Step::Field(*field, stop(*field, before, pieces.get(at + 1)))
-                }
-            });
+            if let Piece::Field(field) = piece {
+                let before = at.checked_sub(1).map_or("", text);
+                steps.push(Step {
+                    field: *field,
+                    stop: stop(*field, before, text(at + 1)),
+                    text: Text::new(text(at + 1)),
+                });
+            }
         }
-        let tells = |step: &Step| matches!(step, Step::Field(field, _) if is_needed(*field));
-        let known = steps.iter().rposition(tells).map_or(0, |at| at + 1);
-        Self { required: steps.len(), known, steps, has_prefix: false }
+        let known = steps.iter().rposition(|step| is_needed(step.field)).map_or(0, |at| at + 1);
+        Self { head: Text::new(text(0)), required: steps.len(), known, steps, has_prefix: false }
     }
 
-    /// The same; a line may end behind its first `fields` fields and the text that follows them.
+    /// The same; a line may end behind its first `fields` fields.
     pub(crate) fn with_required(self, fields: usize) -> Self {
-        let mut at_fields = self.steps.iter().enumerate().filter(|(_, step)| matches!(step, Step::Field(..)));
-        let required = at_fields.nth(fields.saturating_sub(1)).map_or(self.steps.len(), |(at, _)| at + 1);
-        Self { required, ..self }
+        Self { required: fields, ..self }
     }
 
     /// The same; the prefix of a syslog may stand before it.
@@ -84,43 +119,33 @@ impl Program {
 
     /// Does it have a field of this kind?
     pub(crate) fn has(&self, kind: impl Fn(Field) -> bool) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Field(field, _) if kind(*field)))
+        self.steps.iter().any(|step| kind(step.field))
     }
 
     /// Reads a line into `out`, which is a blank one.
     #[inline]
     pub(crate) fn run<'a>(&'a self, line: &'a [u8], clock: &mut Clock, out: &mut Line<'a>) -> Result<(), Fault<'a>> {
         let mut rest = if self.has_prefix { without_syslog(line) } else { line };
+        rest = self.head.behind(rest).ok_or(Fault::new(&self.head.text, rest))?;
         let mut values = Values::new(out);
-        for (at, step) in self.steps.iter().enumerate() {
-            match step {
-                Step::Text(text) => match behind(text.as_bytes(), rest) {
-                    Some(behind) => rest = behind,
-                    None if at >= self.required => break,
-                    None => return Err(Fault::new(text, rest)),
-                },
-                Step::Field(field, stop) => {
-                    let Some(end) = stop.end(*field, rest) else {
-                        if *stop == Stop::Quote && at >= self.known {
-                            values.take(*field, rest, clock)?;
-                            break;
-                        }
-                        return Err(Fault::new(name(*field), rest));
-                    };
-                    values.take(*field, &rest[..end], clock)?;
-                    rest = &rest[end..];
+        for (at, Step { field, stop, text }) in self.steps.iter().enumerate() {
+            let Some(end) = stop.end(*field, rest) else {
+                // The line was cut off here.
+                if *stop == Stop::Quote && at >= self.known {
+                    values.take(*field, rest, clock)?;
+                    break;
                 }
+                return Err(Fault::new(name(*field), rest));
+            };
+            values.take(*field, &rest[..end], clock)?;
+            match text.behind(&rest[end..]) {
+                Some(behind) => rest = behind,
+                None if at + 1 >= self.required => break,
+                None => return Err(Fault::new(&text.text, &rest[end..])),
             }
         }
         values.finish(clock)
     }
-}
-
-/// What stands behind this text, if a line goes on with it. Texts are a byte or three, so none is worth a call.
-#[inline]
-fn behind<'a>(text: &[u8], rest: &'a [u8]) -> Option<&'a [u8]> {
-    let (head, behind) = rest.split_at_checked(text.len())?;
-    text.iter().zip(head).all(|(one, other)| one == other).then_some(behind)
 }
 
 impl Stop {
@@ -179,12 +204,10 @@ fn without_syslog(line: &[u8]) -> &[u8] {
     }
 }
 
-/// Where a field ends that stands between these.
-fn stop(field: Field, before: Option<&Piece>, behind: Option<&Piece>) -> Stop {
-    let Some(Piece::Text(behind)) = behind else { return Stop::Word };
-    let is_quoted = matches!(before, Some(Piece::Text(before)) if before.ends_with('"'));
+/// Where a field ends that stands between these texts.
+fn stop(field: Field, before: &str, behind: &str) -> Stop {
     match behind.as_bytes() {
-        [b'"', ..] if is_quoted => Stop::Quote,
+        [b'"', ..] if before.ends_with('"') => Stop::Quote,
         [b' ', b'[', ..] if field == Field::User => Stop::Bracket,
         [byte, ..] => Stop::Byte(*byte),
         [] => Stop::Word,

@@ -183,8 +183,8 @@ fn spread<T>(slots: &mut [Slot<T>]) {
     let (mut k, mut last_ns) = (0_u64, 0);
     for slot in slots.iter_mut() {
         if slot.ns == Slot::<T>::WHOLE {
-            // Below 10^9, since k is below the count.
-            slot.ns = (u128::from(k) * u128::from(NS) / u128::from(count)) as u32;
+            // Below 10^9, since k is below the count, which is that of lines held in memory.
+            slot.ns = if k == 0 { 0 } else { (k.saturating_mul(NS) / count) as u32 };
             k += 1;
         } else if slot.ns == Slot::<T>::LATE {
             slot.ns = last_ns;
