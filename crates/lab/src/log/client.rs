@@ -68,8 +68,8 @@ fn v4(text: &[u8]) -> Option<Ipv4Addr> {
         let digit = u32::from(byte.wrapping_sub(b'0'));
         let is_point = *byte == b'.';
         is_wrong |= (digit > 9) & !is_point | (is_point & (digits == 0)) | (part > 255) | (digits > 3);
-        bits = if is_point { bits << 8 | part & 255 } else { bits };
-        part = if is_point { 0 } else { part * 10 + digit & 0xffff };
+        bits = if is_point { bits << 8 | (part & 255) } else { bits };
+        part = if is_point { 0 } else { (part * 10 + digit) & 0xffff };
         digits = if is_point { 0 } else { digits + 1 };
         points += u32::from(is_point);
     }
