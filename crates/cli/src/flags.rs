@@ -31,23 +31,35 @@ impl fmt::Display for Wrong {
 
 impl Error for Wrong {}
 
-/// What `--fail-if` says holds. The program ends with exit code 3.
+/// All went well, and something is not as a flag says that it should be. The program ends with exit code 3.
 #[derive(Debug)]
 pub(crate) struct Fails(String);
 
 impl Fails {
-    pub(crate) fn new(condition: &str) -> Self {
-        Self(condition.to_owned())
+    pub(crate) fn new(what: impl fmt::Display) -> Self {
+        Self(what.to_string())
     }
 }
 
 impl fmt::Display for Fails {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "--fail-if '{}' holds", self.0)
+        self.0.fmt(f)
     }
 }
 
 impl Error for Fails {}
+
+/// A signal ended it early, and what is known was told. The program ends with exit code 130.
+#[derive(Debug)]
+pub(crate) struct Interrupted;
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it was interrupted")
+    }
+}
+
+impl Error for Interrupted {}
 
 /// Reads a limit.
 pub(crate) fn limit(text: &str) -> Result<Limit, LimitError> {

@@ -1,18 +1,21 @@
 //! The `tidegate` program.
 //!
 //! It reads flags, puts the library's parts together, and says what happens: answers on standard output, everything
-//! else on standard error. Exit codes: 0 done, 1 it failed while running, 2 it was called wrongly, 3 what
-//! `--fail-if` says holds, 130 it was told to stop twice.
+//! else on standard error. Exit codes: 0 done, 1 it failed while running, 2 it was called wrongly, 3 something is not
+//! as it was said that it should be, 130 it was told to stop twice.
 
 #![forbid(unsafe_code)]
 
 mod announce;
+mod audit;
+mod call_flags;
 mod certificates;
 mod check;
 mod config_file;
 mod explain;
 mod file_watch;
 mod flags;
+mod load;
 mod log_flags;
 mod policy_flags;
 mod proxy;
@@ -48,7 +51,8 @@ struct Program {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 failed while running, 2 called wrongly, 3 a --fail-if holds, 130 told to stop twice.
+Exit codes: 0 done, 1 failed while running, 2 called wrongly, 3 not as expected or a --fail-if holds,
+130 told to stop twice.
 Try it: `tidegate proxy --limit 3/min`, then `curl -i http://127.0.0.1:8080/` four times.";
 
 #[derive(Subcommand)]
@@ -59,6 +63,8 @@ enum Command {
     Simulate(Box<simulate::Simulate>),
     Replay(Box<replay::Replay>),
     Tune(Box<tune::Tune>),
+    Load(Box<load::Load>),
+    Audit(Box<audit::Audit>),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -86,6 +92,8 @@ fn code(error: &anyhow::Error) -> ExitCode {
         ExitCode::from(2)
     } else if error.is::<flags::Fails>() {
         ExitCode::from(3)
+    } else if error.is::<flags::Interrupted>() {
+        ExitCode::from(signals::INTERRUPTED)
     } else {
         ExitCode::FAILURE
     }
@@ -100,6 +108,8 @@ impl Command {
             Self::Simulate(simulate) => simulate.run(),
             Self::Replay(replay) => replay.run(),
             Self::Tune(tune) => tune.run(),
+            Self::Load(load) => load.run(),
+            Self::Audit(audit) => audit.run(),
             Self::Completions { shell } => completions(shell),
             Self::Man => manual(),
         }

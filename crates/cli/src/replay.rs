@@ -66,7 +66,7 @@ impl Replay {
         }
         whole(&report.broken)?;
         match self.fail_if.filter(|fail_if| fail_if.holds(&report)) {
-            Some(fail_if) => Err(Fails::new(fail_if.text()).into()),
+            Some(fail_if) => Err(Fails::new(format_args!("--fail-if '{}' holds", fail_if.text())).into()),
             None => Ok(()),
         }
     }

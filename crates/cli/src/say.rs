@@ -5,7 +5,7 @@
 //! told on standard error can fail.
 
 use std::fmt::{Arguments, Display};
-use std::io::Write as _;
+use std::io::{IsTerminal, Write as _};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -92,6 +92,26 @@ impl Level {
 pub(crate) fn answer(text: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text).and_then(|()| out.flush()).context("cannot print the answer")
+}
+
+/// Prints an answer that is styled, without its styles where they do not belong.
+pub(crate) fn styled(text: &str) -> anyhow::Result<()> {
+    let out = std::io::stdout();
+    let is_plain = !out.is_terminal() || anstream::AutoStream::choice(&out) == anstream::ColorChoice::Never;
+    match is_plain {
+        true => answer(anstream::adapter::strip_str(text).to_string().as_bytes()),
+        false => answer(text.as_bytes()),
+    }
+}
+
+/// Says how far something is that takes long: on a terminal in one line that changes, and nowhere else.
+pub(crate) fn progress(text: &str) {
+    let mut err = std::io::stderr().lock();
+    if err.is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb") {
+        // Back to the begin, and what stood there is gone.
+        let _ = write!(err, "\r\x1b[2K{text}");
+        let _ = err.flush();
+    }
 }
 
 /// A title and what belongs to it, each under a name. To a machine they are one message and its fields.

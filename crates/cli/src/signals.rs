@@ -13,8 +13,8 @@ use tokio::time::sleep;
 
 use crate::say;
 
-/// The exit code of a program that was interrupted twice, as shells have it: 128 and the number of the signal.
-const INTERRUPTED: i32 = 130;
+/// The exit code of a program that was interrupted, as shells have it: 128 and the number of the signal.
+pub(crate) const INTERRUPTED: u8 = 130;
 /// Signals so close to the first are the same one: a wrapper passes on what the whole group was sent already.
 const ECHO: Duration = Duration::from_millis(200);
 
@@ -75,7 +75,7 @@ async fn drain_then_exit(mut first: StopSignals, drain: &Drain) {
         Err(error) => return say::warning(&format!("cannot listen for a second signal: {error}")),
     }
     say::line("stopped at once; requests in flight were cut");
-    std::process::exit(INTERRUPTED);
+    std::process::exit(INTERRUPTED.into());
 }
 
 /// The signals that tell a program to stop.

@@ -1,7 +1,6 @@
 //! `tidegate simulate`: what limits would do to traffic of a pattern, on virtual time.
 
 use std::fs;
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use tidegate_lab::simulate::{
     self, Chosen, Contestant, Keyed, Pattern, PatternError, Report, SimulateError, Simulation, Sweep, SweepError,
 };
 
+use crate::call_flags;
 use crate::config_file::ConfigFile;
 use crate::flags::{self, Wrong};
 use crate::say;
@@ -56,7 +56,7 @@ pub(crate) struct Simulate {
     key: Keyed,
 
     /// How long it lasts, such as 90s or 24h. [default: as long as the pattern, or 5min and two periods of the limit]
-    #[arg(long, value_name = "SPAN", value_parser = span)]
+    #[arg(long, value_name = "SPAN", value_parser = call_flags::span)]
     duration: Option<Duration>,
 
     /// How many clients each pattern has. [default: as the pattern likes]
@@ -112,12 +112,12 @@ impl Simulate {
 
     fn show(&self, report: &Report) -> anyhow::Result<()> {
         match (self.json, &self.plot) {
-            (true, _) => print(&format!("{:#}\n", report.to_json()))?,
+            (true, _) => say::styled(&format!("{:#}\n", report.to_json()))?,
             (false, Some(path)) if path == Path::new(IN_TERMINAL) => {
                 let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(COLUMNS);
-                print(&format!("{}{}", report.to_text(), report.to_plot().to_text(columns)))?;
+                say::styled(&format!("{}{}", report.to_text(), report.to_plot().to_text(columns)))?;
             }
-            (false, _) => print(&report.to_text())?,
+            (false, _) => say::styled(&report.to_text())?,
         }
         match &self.plot {
             Some(path) if path != Path::new(IN_TERMINAL) => Picture::named(path)?.draw(&report.to_plot(), path),
@@ -132,7 +132,7 @@ impl Simulate {
             false => self.algorithms.clone(),
         };
         let swept = sweep.run(simulation, limit, &algorithms).map_err(Wrong::new)?;
-        print(&if self.json { format!("{:#}\n", swept.to_json()) } else { swept.to_text() })
+        say::styled(&if self.json { format!("{:#}\n", swept.to_json()) } else { swept.to_text() })
     }
 
     fn show_race(&self) -> anyhow::Result<()> {
@@ -146,7 +146,7 @@ impl Simulate {
             return Err(Wrong::new(format_args!("--race takes from 2 to {CALLERS_MAX} --clients")).into());
         }
         let race = Race::run(quota, callers);
-        print(&if self.json { format!("{:#}\n", race.to_json()) } else { race.to_text() })
+        say::styled(&if self.json { format!("{:#}\n", race.to_json()) } else { race.to_text() })
     }
 
     fn limits(&self) -> Vec<Limit> {
@@ -195,16 +195,6 @@ fn limit_by_default() -> Limit {
     "59/min".parse().unwrap_or(Limit::Unlimited)
 }
 
-/// Prints a text that is styled, without its styles where they do not belong.
-fn print(text: &str) -> anyhow::Result<()> {
-    let is_plain = !std::io::stdout().is_terminal()
-        || anstream::AutoStream::choice(&std::io::stdout()) == anstream::ColorChoice::Never;
-    match is_plain {
-        true => say::answer(anstream::adapter::strip_str(text).to_string().as_bytes()),
-        false => say::answer(text.as_bytes()),
-    }
-}
-
 /// The two kinds of picture.
 #[derive(Clone, Copy)]
 enum Picture {
@@ -238,10 +228,6 @@ fn pattern(text: &str) -> Result<Chosen, PatternError> {
 
 fn sweep(text: &str) -> Result<Sweep, SweepError> {
     text.parse()
-}
-
-fn span(text: &str) -> Result<Duration, &'static str> {
-    simulate::span(text).ok_or("expected a span such as `90s`, `5min` or `24h`, of at most a year")
 }
 
 fn keyed() -> impl TypedValueParser<Value = Keyed> {

@@ -34,7 +34,7 @@ const MAY_USE: &[Row] = &[
     Row(
         "tidegate-lab",
         &["tidegate", "tidegate-core", "tidegate-memory", "tidegate-policy"],
-        Others::Not(&["clap", "http", "hyper", "quanta", "tokio"]),
+        Others::Not(&["clap", "quanta"]),
     ),
     Row(
         "tidegate-cli",

@@ -3,7 +3,7 @@
 //! A store on another machine takes its time, and whoever waits for it must not hold on to the request. So the keys go
 //! along with the charges, in one piece of memory.
 
-use tidegate_core::{Charge, Cost, Decision, Store, Verdict};
+use tidegate_core::{Charge, Decision, Store, Verdict};
 
 /// Charges with keys of their own.
 #[derive(Clone, Debug)]
@@ -38,9 +38,10 @@ impl OwnedCharges {
     }
 
     /// Charges of which these, by their places, took nothing.
+    #[cfg(feature = "policy")]
     pub(crate) fn take_back(&mut self, is_nothing: impl Fn(usize) -> bool) {
         let nothing = self.charges.iter_mut().enumerate().filter(|(i, _)| is_nothing(*i));
-        nothing.for_each(|(_, (charge, _))| charge.cost = Cost::ZERO);
+        nothing.for_each(|(_, (charge, _))| charge.cost = tidegate_core::Cost::ZERO);
     }
 
     /// The charges as a store takes them.

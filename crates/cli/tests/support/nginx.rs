@@ -27,15 +27,27 @@ impl Nginx {
         Self::serving("location / { return 200 \"ok\\n\"; }")
     }
 
-    /// It answers as these `location` directives say.
-    pub(crate) fn serving(locations: &str) -> Self {
-        (0..TRIES_MAX).find_map(|_| Self::try_start(locations)).expect("nginx starts on one of a few free ports")
+    /// It answers with a small file, to each client at this rate, with what else `limit_req` takes.
+    pub(crate) fn limiting(rate: &str, more: &str) -> Self {
+        let zone = format!("limit_req_zone $binary_remote_addr zone=clients:1m rate={rate};");
+        // `return` would answer before the limit is asked.
+        let locations = format!("root .; location / {{ limit_req zone=clients {more}; try_files /nginx.conf =404; }}");
+        Self::configured(&zone, &locations)
     }
 
-    fn try_start(locations: &str) -> Option<Self> {
+    /// It answers as these `location` directives say.
+    pub(crate) fn serving(locations: &str) -> Self {
+        Self::configured("", locations)
+    }
+
+    fn configured(all: &str, locations: &str) -> Self {
+        (0..TRIES_MAX).find_map(|_| Self::try_start(all, locations)).expect("nginx starts on one of a few free ports")
+    }
+
+    fn try_start(all: &str, locations: &str) -> Option<Self> {
         let address = free_address();
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("nginx.conf"), configuration(address, locations)).unwrap();
+        fs::write(folder.path().join("nginx.conf"), configuration(address, all, locations)).unwrap();
         let child = command(folder.path()).spawn().unwrap_or_else(|error| {
             panic!("these tests need nginx (`apt-get install nginx`, or run ./test, which installs it): {error}")
         });
@@ -89,7 +101,7 @@ fn command(folder: &Path) -> Command {
     command
 }
 
-fn configuration(address: SocketAddr, locations: &str) -> String {
+fn configuration(address: SocketAddr, all: &str, locations: &str) -> String {
     let kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
     let folders: String = kinds.iter().map(|kind| format!("    {kind}_temp_path {kind};\n")).collect();
     format!(
@@ -101,6 +113,7 @@ events {{ worker_connections 1024; }}
 http {{
 {folders}    access_log access.log;
     keepalive_requests 1000000;
+    {all}
     server {{
         listen {address};
         {locations}

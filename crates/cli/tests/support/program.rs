@@ -102,6 +102,11 @@ impl Proxy {
         self.child.id()
     }
 
+    /// Where its callers find it.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
     /// All that it has said on standard error so far.
     pub(crate) fn said(&self) -> String {
         self.said.text.lock().unwrap().clone()

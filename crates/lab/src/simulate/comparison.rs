@@ -71,17 +71,7 @@ impl Simulation {
 
     /// The traffic from its beginning, the same each time.
     fn traffic(&self, ground: &Ground) -> Result<Box<dyn Traffic>, SimulateError> {
-        if self.patterns.len() > PATTERNS_MAX {
-            return Err(SimulateError::Patterns(self.patterns.len()));
-        }
-        let mut random = Random::new(self.seed);
-        let mut built = self.patterns.iter().map(|pattern| pattern.build(ground, random.branch()));
-        let traffic = match self.patterns.len() {
-            0 => return Err(SimulateError::NoPattern),
-            1 => built.next().ok_or(SimulateError::NoPattern)??,
-            _ => Box::new(Merged::new(built.collect::<Result<_, _>>()?)),
-        };
-        if traffic.clients() > CLIENTS_MAX { Err(SimulateError::Clients(traffic.clients())) } else { Ok(traffic) }
+        traffic(&self.patterns, ground, self.seed)
     }
 
     fn row(&self, contestant: &Contestant, ground: &Ground, end: Time) -> Result<Row, SimulateError> {
@@ -142,6 +132,24 @@ impl Simulation {
             }
         }
     }
+}
+
+/// The traffic of these patterns together, each with clients of its own: of a seed always the same.
+///
+/// # Errors
+/// There is no pattern or too many, one cannot be built, or there are too many clients.
+pub fn traffic(patterns: &[Chosen], ground: &Ground, seed: u64) -> Result<Box<dyn Traffic>, SimulateError> {
+    if patterns.len() > PATTERNS_MAX {
+        return Err(SimulateError::Patterns(patterns.len()));
+    }
+    let mut random = Random::new(seed);
+    let mut built = patterns.iter().map(|pattern| pattern.build(ground, random.branch()));
+    let traffic = match patterns.len() {
+        0 => return Err(SimulateError::NoPattern),
+        1 => built.next().ok_or(SimulateError::NoPattern)??,
+        _ => Box::new(Merged::new(built.collect::<Result<_, _>>()?)),
+    };
+    if traffic.clients() > CLIENTS_MAX { Err(SimulateError::Clients(traffic.clients())) } else { Ok(traffic) }
 }
 
 fn through<K: Keeper>(

@@ -56,7 +56,7 @@ mod tally;
 mod traffic;
 
 pub use chosen::{Chosen, PatternError};
-pub use comparison::{PATTERNS_MAX, Simulation};
+pub use comparison::{PATTERNS_MAX, Simulation, traffic};
 pub use contestant::{Contestant, Keyed, demonstrated};
 pub use engine::ARRIVALS_MAX;
 pub use error::SimulateError;
