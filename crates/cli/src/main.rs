@@ -2,7 +2,7 @@
 //!
 //! It reads flags, puts the library's parts together, and says what happens: answers on standard output, everything
 //! else on standard error. Exit codes: 0 done, 1 it failed while running, 2 it was called wrongly, 3 something is not
-//! as it was said that it should be, 130 it was told to stop twice.
+//! as `--expect` or `--fail-if` want it, 130 it was interrupted (a proxy: twice).
 
 #![forbid(unsafe_code)]
 
@@ -51,8 +51,7 @@ struct Program {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 failed while running, 2 called wrongly, 3 not as expected or a --fail-if holds,
-130 told to stop twice.
+Exit codes: 0 done, 1 failed while running, 2 called wrongly, 3 not as a flag expects, 130 interrupted.
 Try it: `tidegate proxy --limit 3/min`, then `curl -i http://127.0.0.1:8080/` four times.";
 
 #[derive(Subcommand)]

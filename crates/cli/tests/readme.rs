@@ -14,6 +14,9 @@ use tempfile::TempDir;
 /// The ways in which the README calls the program.
 const CALLS: [&str; 2] = ["tidegate ", "cargo run --release -- "];
 
+/// The commands that call a service, in the order in which it names them.
+const CALLERS: [&str; 2] = ["audit", "load"];
+
 /// A block between fences: what stands behind the first fence, and the lines.
 struct Block {
     language: String,
@@ -91,7 +94,8 @@ fn what_other_commands_print_is_what_it_shows() {
     let folder = TempDir::new().unwrap();
     fs::copy(apache_logs(), folder.path().join("access.log")).unwrap();
     let mut count = 0;
-    for (arguments, mut shown) in calls().into_iter().filter(|(arguments, _)| arguments[0] != "proxy") {
+    let is_by_itself = |name: &str| name != "proxy" && !CALLERS.contains(&name);
+    for (arguments, mut shown) in calls().into_iter().filter(|(arguments, _)| is_by_itself(&arguments[0])) {
         let tried = run_in(folder.path(), &arguments);
         assert_eq!(tried.code, Some(0), "{arguments:?}: {}", tried.err);
         let mut printed: Vec<_> = tried.out.lines().collect();
@@ -103,6 +107,21 @@ fn what_other_commands_print_is_what_it_shows() {
         count += 1;
     }
     assert!(count >= 1, "the README explains a limit");
+}
+
+#[test]
+fn each_service_that_it_calls_could_be_this_one() {
+    let proxy = Proxy::start(&["--limit", "20/s burst 5"]);
+    let mut called = Vec::new();
+    for (mut arguments, shown) in calls().into_iter().filter(|(arguments, _)| CALLERS.contains(&&*arguments[0])) {
+        let url = arguments.iter_mut().find(|argument| argument.starts_with("http://")).expect("a URL");
+        *url = proxy.url();
+        let tried = run_in(&root(), &arguments);
+        assert_eq!(tried.code, Some(0), "{arguments:?}: {}", tried.err);
+        assert!(shown.is_empty() && tried.out.contains(&proxy.url()), "{}", tried.out);
+        called.push(arguments.swap_remove(0));
+    }
+    assert_eq!(called, CALLERS);
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub fn load(calling: Calling, options: &Options, progress: &mut dyn FnMut(&Snaps
         }
         let tally = Tally::new(target, options, traffic.clients(), Duration::from_nanos(end.as_nanos()));
         let drive = Drive { caller: &caller, options, pacer, begin: caller.now(), end, tally };
-        Ok(drive.to_the_end(traffic, progress).await)
+        Ok(drive.run(traffic, progress).await)
     })
 }
 
@@ -60,7 +60,7 @@ struct Drive<'a> {
 }
 
 impl<'a> Drive<'a> {
-    async fn to_the_end(mut self, mut traffic: Box<dyn Traffic>, progress: &mut dyn FnMut(&Snapshot)) -> Report {
+    async fn run(mut self, mut traffic: Box<dyn Traffic>, progress: &mut dyn FnMut(&Snapshot)) -> Report {
         let mut on_their_way = FuturesUnordered::new();
         let mut interrupt = std::pin::pin!(ctrl_c());
         let mut tell_at = self.begin.saturating_add(TOLD_EACH);

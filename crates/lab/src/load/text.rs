@@ -70,7 +70,10 @@ impl Report {
             let count = counted(count, "request was", "requests were");
             entries.push((
                 "late",
-                format!("{count} sent up to {} late: the service, or this machine, could not keep up", Span(rounded(longest))),
+                format!(
+                    "{count} sent up to {} late: the service, or this machine, could not keep up",
+                    Span(rounded(longest))
+                ),
             ));
         }
         if self.is_interrupted {
