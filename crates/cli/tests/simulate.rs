@@ -143,3 +143,22 @@ fn what_is_wrong_is_said_with_what_is_known() {
         assert!(err.contains(message), "{arguments:?}: {err}");
     }
 }
+
+#[test]
+fn the_page_on_algorithms_shows_commands_that_work() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/algorithms.md");
+    let (page, folder) = (fs::read_to_string(page).unwrap(), tempfile::tempdir().unwrap());
+    let mut count = 0;
+    for command in page.lines().filter_map(|line| line.strip_prefix("$ tidegate ")) {
+        // None of them has spaces within an argument; what they draw is drawn elsewhere.
+        let into = |word: &str| folder.path().join(word).to_str().unwrap().to_owned();
+        let is_file = |word: &str| word.starts_with("edge.");
+        let words: Vec<_> =
+            command.split(' ').map(|word| if is_file(word) { into(word) } else { word.to_owned() }).collect();
+        let Run { code, err, .. } = run(&words);
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{command}");
+        count += 1;
+    }
+    assert!(count >= 6, "{count} commands");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "an SVG and a PNG picture");
+}

@@ -17,6 +17,8 @@ const TITLE: u64 = 30;
 const AREA: u64 = 88;
 const STRIP: u64 = 32;
 const FOOT: u64 = 34;
+/// The least height and width of a bar, in tenths of a pixel, so that it is seen.
+const BAR_MIN: u64 = 20;
 /// The width of a letter of the legend, more or less.
 const LETTER: u64 = 7;
 
@@ -220,8 +222,8 @@ impl Plot {
         let bins = panel.admitted.len();
         let mut bars = [Vec::new(), Vec::new()];
         for (i, (admitted, denied)) in panel.admitted.iter().zip(&panel.denied).enumerate() {
-            let passed = tenths(*admitted, busiest, STRIP).max(if *admitted > 0 { 10 } else { 0 });
-            let refused = tenths(*denied, busiest, STRIP).max(if *denied > 0 { 10 } else { 0 });
+            let passed = tenths(*admitted, busiest, STRIP).max(if *admitted > 0 { BAR_MIN } else { 0 });
+            let refused = tenths(*denied, busiest, STRIP).max(if *denied > 0 { BAR_MIN } else { 0 });
             // Wide enough to be seen, also of a bin that is narrower than a pixel.
             let (x, width) = (x_of(i, bins), At(x_of(i + 1, bins).0.saturating_sub(x_of(i, bins).0).max(20)));
             for (kind, from, height) in [(0, 0, passed), (1, passed, refused)] {

@@ -14,7 +14,11 @@ impl Report {
         let period = promise.map_or_else(|| "minute".to_owned(), |promise| period_in_words(promise.period()));
         let under = if limits.is_empty() { String::new() } else { format!(" under {limits}") };
         let (clients, length) = (counted(u64::from(self.clients), "client", "clients"), Span(self.length));
-        let whose = if self.clients > 1 { "; the areas are of the client of whom most passed" } else { "" };
+        let whose = if self.rows.iter().any(|row| row.keys > 1) {
+            "; the areas are of the client of whom most passed"
+        } else {
+            ""
+        };
         Plot {
             title: format!("{}{under}", self.patterns.join(" + ")),
             subtitle: match self.about {

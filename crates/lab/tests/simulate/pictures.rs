@@ -4,35 +4,46 @@ use std::io::Read as _;
 use std::path::Path;
 
 use tidegate_core::Algorithm;
-use tidegate_lab::simulate::{Contestant, Simulation, demonstrated};
+use tidegate_lab::plot::Plot;
+use tidegate_lab::simulate::{Contestant, Keyed, Simulation, demonstrated};
 
 use crate::{limit, simulation, snapshot};
 
 /// Bins of time, as the program has them.
 const BINS: usize = 240;
 
-/// A picture of the documentation: its name, the traffic, the limit, and the algorithms.
-struct Picture(&'static str, &'static str, &'static str, Vec<Algorithm>);
-
-fn pictures() -> Vec<Picture> {
-    vec![
-        Picture("edge-burst", "edge-burst", "59/min", demonstrated()),
-        Picture("page-load", "page-load:clients=1", "60/min", demonstrated()),
-    ]
+/// A picture of the documentation.
+struct Picture {
+    name: &'static str,
+    patterns: &'static [&'static str],
+    keyed: Keyed,
+    limit: &'static str,
 }
 
-fn drawn(Picture(_, pattern, text, algorithms): &Picture) -> String {
+const PICTURES: [Picture; 3] = [
+    Picture { name: "edge-burst", patterns: &["edge-burst"], keyed: Keyed::Client, limit: "59/min" },
+    Picture {
+        name: "first-minute",
+        patterns: &["burst:count=60,every=1h", "steady:rate=1/s"],
+        keyed: Keyed::Global,
+        limit: "60/min",
+    },
+    Picture { name: "page-load", patterns: &["page-load:clients=1"], keyed: Keyed::Client, limit: "60/min" },
+];
+
+fn plot(picture: &Picture, algorithms: &[Algorithm]) -> Plot {
+    let limits = [limit(picture.limit)];
     let contestants: Vec<_> =
-        algorithms.iter().map(|algorithm| Contestant::new(*algorithm, &[limit(text)]).unwrap()).collect();
-    let simulation = Simulation { bins: Some(BINS), ..simulation(&[pattern]) };
-    simulation.run(&contestants).unwrap().to_plot().to_svg()
+        algorithms.iter().map(|algorithm| Contestant::new(*algorithm, &limits).unwrap()).collect();
+    let simulation = Simulation { bins: Some(BINS), keyed: picture.keyed, ..simulation(picture.patterns) };
+    simulation.run(&contestants).unwrap().to_plot()
 }
 
 #[test]
 fn the_pictures_of_the_documentation_are_those_that_are_drawn_now() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().join("docs").join("pictures");
-    for picture in pictures() {
-        snapshot::check_file(&folder.join(format!("{}.svg", picture.0)), &drawn(&picture));
+    for picture in PICTURES {
+        snapshot::check_file(&folder.join(format!("{}.svg", picture.name)), &plot(&picture, &demonstrated()).to_svg());
     }
 }
 
@@ -45,10 +56,7 @@ fn chunk<'a>(png: &'a [u8], name: &[u8; 4]) -> &'a [u8] {
 
 #[test]
 fn a_png_picture_shows_what_the_svg_picture_shows() {
-    let Picture(_, pattern, text, _) = &pictures()[0];
-    let contestant = Contestant::new(Algorithm::FixedWindow, &[limit(text)]).unwrap();
-    let simulation = Simulation { bins: Some(BINS), ..simulation(&[pattern]) };
-    let png = simulation.run(&[contestant]).unwrap().to_plot().to_png();
+    let png = plot(&PICTURES[0], &[Algorithm::FixedWindow]).to_png();
     let number = |at: usize| u32::from_be_bytes(chunk(&png, b"IHDR")[at..at + 4].try_into().unwrap()) as usize;
     let (width, height) = (number(0), number(4));
     assert_eq!((width, height), (2 * 960, 2 * (96 + 168 + 34)));
@@ -73,12 +81,10 @@ fn a_png_picture_shows_what_the_svg_picture_shows() {
 
 #[test]
 fn a_picture_of_a_terminal_keeps_to_its_width() {
-    let contestant = Contestant::new(Algorithm::TokenBucket, &[limit("59/min")]).unwrap();
-    let simulation = Simulation { bins: Some(BINS), ..simulation(&["edge-burst"]) };
-    let report = simulation.run(&[contestant]).unwrap();
+    let plot = plot(&PICTURES[0], &[Algorithm::TokenBucket]);
     for columns in [80, 120] {
-        let text = snapshot::plain(&report.to_plot().to_text(columns));
+        let text = snapshot::plain(&plot.to_text(columns));
         assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
     }
-    snapshot::check("plot.txt", &report.to_plot().to_text(80));
+    snapshot::check("plot.txt", &plot.to_text(80));
 }
