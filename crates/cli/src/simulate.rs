@@ -89,8 +89,12 @@ impl Simulate {
         if self.race {
             return self.show_race();
         }
-        if let Some(path) = self.plot.as_ref().filter(|path| *path != Path::new(IN_TERMINAL)) {
-            Picture::named(path)?;
+        match &self.plot {
+            Some(path) if path != Path::new(IN_TERMINAL) => drop(Picture::named(path)?),
+            Some(_) if self.json => {
+                return Err(Wrong::new("--plot beside --json takes a file, such as plot.svg").into());
+            }
+            _ => {}
         }
         let simulation = Simulation {
             patterns: match self.patterns.is_empty() {
@@ -101,7 +105,7 @@ impl Simulate {
             keyed: self.key,
             seed: self.seed,
             length: self.duration,
-            bins: self.plot.as_ref().map(|_| BINS),
+            bins: self.plot.as_ref().map(|path| if path == IN_TERMINAL { Plot::bins_for(columns()) } else { BINS }),
             pace: None,
         };
         match &self.sweep {
@@ -114,8 +118,7 @@ impl Simulate {
         match (self.json, &self.plot) {
             (true, _) => say::styled(&format!("{:#}\n", report.to_json()))?,
             (false, Some(path)) if path == Path::new(IN_TERMINAL) => {
-                let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(COLUMNS);
-                say::styled(&format!("{}{}", report.to_text(), report.to_plot().to_text(columns)))?;
+                say::styled(&format!("{}{}", report.to_text(), report.to_plot().to_text(columns())))?;
             }
             (false, _) => say::styled(&report.to_text())?,
         }
@@ -193,6 +196,11 @@ const DEFAULT_PATTERN: &str = "edge-burst";
 fn limit_by_default() -> Limit {
     // Written here, and read by the same tests as every limit.
     "59/min".parse().unwrap_or(Limit::Unlimited)
+}
+
+/// The width of the terminal, as the shell says.
+fn columns() -> usize {
+    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(COLUMNS)
 }
 
 /// The two kinds of picture.

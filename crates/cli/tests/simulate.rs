@@ -128,6 +128,7 @@ fn what_is_wrong_is_said_with_what_is_known() {
         ),
         (&["--pattern", "steady:rate=often"], "error: column 13: `rate=often`: expected a rate"),
         (&["--pattern", "steady:rate=1e12"], "column 14: `rate=1e12`: expected a rate such as `60/min`"),
+        (&["--json", "--plot"], "--plot beside --json takes a file"),
         (&["--clients", "1000000000"], "1000000000 is not in 1..=1000000"),
         (&["--duration", "1000y"], "of at most a year"),
         (&["--pattern", "page-load:clients=1000000"], "made of more than 10000000 things"),

@@ -224,8 +224,7 @@ impl Plot {
         for (i, (admitted, denied)) in panel.admitted.iter().zip(&panel.denied).enumerate() {
             let passed = tenths(*admitted, busiest, STRIP).max(if *admitted > 0 { BAR_MIN } else { 0 });
             let refused = tenths(*denied, busiest, STRIP).max(if *denied > 0 { BAR_MIN } else { 0 });
-            // Wide enough to be seen, also of a bin that is narrower than a pixel.
-            let (x, width) = (x_of(i, bins), At(x_of(i + 1, bins).0.saturating_sub(x_of(i, bins).0).max(20)));
+            let (x, width) = (x_of(i, bins), At(x_of(i + 1, bins).0.saturating_sub(x_of(i, bins).0).max(BAR_MIN)));
             for (kind, from, height) in [(0, 0, passed), (1, passed, refused)] {
                 if height > 0 {
                     bars[kind].push([x, At(bottom - from - height), width, At(height)]);

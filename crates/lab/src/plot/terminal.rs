@@ -15,6 +15,7 @@ const LABELS: usize = 9;
 /// Between these the width of the terminal is used.
 const COLUMNS_MIN: usize = 40;
 const COLUMNS_MAX: usize = 240;
+const BINS_PER_COLUMN: usize = 4;
 const BLOCKS: [char; 9] =
     [' ', '\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}', '\u{2588}'];
 const BOLD: Style = Style::new().bold();
@@ -24,10 +25,16 @@ const ABOVE: Style = AnsiColor::Red.on_default();
 const LEVEL: Style = AnsiColor::Yellow.on_default();
 
 impl Plot {
+    /// The bins of time that suit a terminal of so many columns: as many of them in each column.
+    #[must_use]
+    pub fn bins_for(columns: usize) -> usize {
+        width(columns) * BINS_PER_COLUMN
+    }
+
     /// The plot for a terminal of so many columns, styled with ANSI sequences.
     #[must_use]
     pub fn to_text(&self, columns: usize) -> String {
-        let width = columns.clamp(COLUMNS_MIN, COLUMNS_MAX) - LABELS - 2;
+        let width = width(columns);
         let mut out = String::new();
         for panel in &self.panels {
             let _ = writeln!(out, "\n{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", panel.title, panel.note);
@@ -85,6 +92,11 @@ impl Plot {
         }
         let _ = writeln!(out, "{:LABELS$} {DIM}{line}{DIM:#}", "");
     }
+}
+
+/// What of a terminal's width is left for the plot.
+fn width(columns: usize) -> usize {
+    columns.clamp(COLUMNS_MIN, COLUMNS_MAX) - LABELS - 2
 }
 
 use Kind::{Least, Most, Sum};

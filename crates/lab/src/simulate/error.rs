@@ -22,6 +22,8 @@ pub enum SimulateError {
     Patterns(usize),
     /// By this instant more has passed than can be remembered for the worst windows.
     Remembered(Time),
+    /// A sweep has come to so many requests, and is not over.
+    Swept(u64),
     /// No limit, or more than [`CHARGES_MAX`].
     LimitCount(usize),
     /// An unlimited limit decides nothing.
@@ -56,6 +58,11 @@ impl fmt::Display for SimulateError {
                  fewer clients, lower rates or a shorter duration",
                 Clock(*at),
                 grouped(REMEMBERED_MAX as u64)
+            ),
+            Self::Swept(requests) => write!(
+                f,
+                "the sweep has come to {} requests and is not over; try fewer values, fewer clients or a shorter duration",
+                grouped(*requests)
             ),
             Self::LimitCount(count) => {
                 write!(f, "there are {count} limits; from 1 to {CHARGES_MAX} are decided at once")

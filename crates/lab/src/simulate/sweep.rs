@@ -14,6 +14,8 @@ use crate::words::{Span, counted, grouped, period_in_words};
 
 /// Values that a sweep tries at most; between wider ends it takes larger steps.
 const VALUES_MAX: u64 = 1_000;
+/// The most requests of all runs of a sweep together.
+const SWEPT_MAX: u64 = 500_000_000;
 /// Values that it tries unless a step is given, so that they fit on a screen.
 const VALUES: u64 = 20;
 const BOLD: Style = Style::new().bold();
@@ -85,17 +87,24 @@ impl Sweep {
     /// Runs the traffic against this limit with each value, under each of these algorithms.
     ///
     /// # Errors
-    /// A value makes no limit that an algorithm takes, or the traffic cannot be built.
+    /// A value makes no limit that an algorithm takes, the traffic cannot be built, or all of it would take too long.
     pub fn run(&self, simulation: &Simulation, limit: Limit, algorithms: &[Algorithm]) -> Result<Swept, SimulateError> {
         // The traffic is that of the limit that was given, whatever is tried.
         let pace = Contestant::new(Algorithm::TokenBucket, &[limit])?.pace();
         let simulation = Simulation { pace, ..simulation.clone() };
-        let report = |value: u64| {
+        let report = |value: u64| -> Result<(u64, Report), SimulateError> {
             let tried = self.tried(limit, value)?;
             let contestants = algorithms.iter().map(|algorithm| Contestant::new(*algorithm, &[tried]));
             Ok((value, simulation.run(&contestants.collect::<Result<Vec<_>, _>>()?)?))
         };
-        let reports = self.values().map(report).collect::<Result<_, SimulateError>>()?;
+        let mut reports = Vec::new();
+        for value in self.values() {
+            reports.push(report(value)?);
+            let so_far: u64 = reports.iter().flat_map(|(_, report)| &report.rows).map(|row| row.arrivals).sum();
+            if so_far > SWEPT_MAX {
+                return Err(SimulateError::Swept(so_far));
+            }
+        }
         Ok(Swept { sweep: self.clone(), reports })
     }
 

@@ -58,6 +58,9 @@ impl Traffic for EdgeBurst {
     }
 
     fn ends(&self) -> Option<Time> {
-        Some(Time::from_nanos(self.edge_ns.saturating_mul(2)))
+        let [_, second] = &self.volleys;
+        // As long after the edge as before it, and the second volley within that.
+        let after_ns = self.edge_ns.max((second.at_ns - self.edge_ns).saturating_mul(2));
+        Some(Time::from_nanos(self.edge_ns.saturating_add(after_ns)))
     }
 }
