@@ -198,9 +198,11 @@ fn limit_by_default() -> Limit {
     "59/min".parse().unwrap_or(Limit::Unlimited)
 }
 
-/// The width of the terminal, as the shell says.
+/// The width of the terminal: what COLUMNS says, or else what it says itself.
 fn columns() -> usize {
-    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(COLUMNS)
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let measured = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    said.or_else(measured).unwrap_or(COLUMNS)
 }
 
 /// The two kinds of picture.
