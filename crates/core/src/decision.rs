@@ -45,30 +45,24 @@ pub struct Decision {
     now: Time,
     /// The bucket after the decision, brought up to `now`.
     state: State,
-    /// Of a sliding log, which has more to say than two numbers.
-    leaving: Leaving,
-    /// A wait that has another cause than the bucket, in nanoseconds; zero if there is none.
-    held_ns: u64,
-    held_by: HeldBy,
+    beside: Beside,
     quota: Quota,
 }
 
-/// The entries of a log that have to leave for one more token, and for the cost; by their instants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Leaving {
-    next: Time,
-    enough: Time,
+/// What a decision knows beside its bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beside {
+    /// Nothing.
+    Nothing,
+    /// A wait that has another cause than the bucket, in nanoseconds; at least one.
+    Held { ns: u64, by: HeldBy },
+    /// The entries of a sliding log that have to leave for one more token, and for the cost; by their instants.
+    Leaving { next: Time, enough: Time },
 }
 
-impl Leaving {
-    fn of(view: LogView) -> Self {
-        Self { next: view.next, enough: view.enough }
-    }
-
-    /// Of a log of one entry; of no interest where there is no log.
-    #[inline]
-    const fn at(state: State) -> Self {
-        Self { next: state.stamp, enough: state.stamp }
+impl Beside {
+    fn leaving(view: LogView) -> Self {
+        Self::Leaving { next: view.next, enough: view.enough }
     }
 }
 
@@ -79,8 +73,7 @@ impl Leaving {
 #[inline]
 pub fn decide(quota: &Quota, state: State, cost: Cost, now: Time) -> (Decision, State) {
     let Step { ruling, seen, next } = step(quota, state, cost, now);
-    let leaving = Leaving::at(seen);
-    (Decision { ruling, cost, now, state: seen, leaving, held_ns: 0, held_by: HeldBy::Room, quota: *quota }, next)
+    (Decision { ruling, cost, now, state: seen, beside: Beside::Nothing, quota: *quota }, next)
 }
 
 /// [`decide`] for a sliding log, from what this cost needs to know of it. If it passes, [`Log::charge`] is to follow, in
@@ -92,27 +85,34 @@ pub fn decide_log(quota: &Quota, view: LogView, cost: Cost, now: Time) -> Decisi
     let ruling = view.ruling(quota, cost);
     let is_charged = ruling == Ruling::Allowed && cost > Cost::ZERO;
     let seen = if is_charged { view.charged(cost.tokens(), now) } else { view };
-    let (state, leaving) = (seen.state(), Leaving::of(seen));
-    Decision { ruling, cost, now, state, leaving, held_ns: 0, held_by: HeldBy::Room, quota: *quota }
+    Decision { ruling, cost, now, state: seen.state(), beside: Beside::leaving(seen), quota: *quota }
 }
 
 impl Decision {
     /// A denial that the bucket itself did not make: there is no room for it in the store, say. It lasts for `wait`,
     /// and at least for one nanosecond. A look is allowed all the same, and what can never pass still never does.
     pub fn held(quota: &Quota, cost: Cost, now: Time, wait: Duration) -> Self {
-        let held_ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX).max(1);
         let ruling = match cost.tokens() {
             0 => Ruling::Allowed,
             n if n > quota.burst() => Ruling::Never,
             _ => Ruling::Denied,
         };
-        let leaving = Leaving::default();
-        Self { ruling, cost, now, state: State::FULL, leaving, held_ns, held_by: HeldBy::Room, quota: *quota }
+        let beside = Beside::Held { ns, by: HeldBy::Room };
+        Self { ruling, cost, now, state: State::FULL, beside, quota: *quota }
+    }
+
+    /// The same wait, held by something else.
+    const fn by(self, by: HeldBy) -> Self {
+        match self.beside {
+            Beside::Held { ns, .. } => Self { beside: Beside::Held { ns, by }, ..self },
+            Beside::Nothing | Beside::Leaving { .. } => self,
+        }
     }
 
     /// A denial because the store cannot answer, which is expected to last for `wait`.
     pub fn without_store(quota: &Quota, cost: Cost, wait: Duration) -> Self {
-        Self { held_by: HeldBy::StoreDown, ..Self::held(quota, cost, Time::ZERO, wait) }
+        Self::held(quota, cost, Time::ZERO, wait).by(HeldBy::StoreDown)
     }
 
     /// A denial because the key is held back for `wait`, whatever its bucket holds. A look is denied too, so that it shows
@@ -120,7 +120,7 @@ impl Decision {
     pub fn held_back(quota: &Quota, cost: Cost, now: Time, wait: Duration) -> Self {
         let held = Self::held(quota, cost, now, wait);
         let ruling = if held.is_never() { Ruling::Never } else { Ruling::Denied };
-        Self { ruling, held_by: HeldBy::Penalty, ..held }
+        Self { ruling, ..held.by(HeldBy::Penalty) }
     }
 
     /// The decision that nobody has made yet: an allowed look at a full bucket. For filling arrays.
@@ -133,12 +133,12 @@ impl Decision {
     #[inline]
     pub fn uncharged(self, before: State) -> Self {
         let look = step(&self.quota, before, Cost::ZERO, self.now);
-        Self { state: look.seen, leaving: Leaving::at(look.seen), ..self }
+        Self { state: look.seen, ..self }
     }
 
     /// [`Decision::uncharged`] for a sliding log.
     pub fn uncharged_log(self, view: LogView) -> Self {
-        Self { state: view.state(), leaving: Leaving::of(view), ..self }
+        Self { state: view.state(), beside: Beside::leaving(view), ..self }
     }
 
     /// Did it pass?
@@ -173,7 +173,7 @@ impl Decision {
     #[must_use]
     pub fn remaining(&self) -> u64 {
         match self.quota.algorithm() {
-            _ if self.held_ns > 0 => 0,
+            _ if self.held_ns() > 0 => 0,
             Algorithm::TokenBucket => token_bucket::remaining(&self.quota, self.state, self.now),
             Algorithm::FixedWindow => fixed_window::remaining(&self.quota, self.state),
             Algorithm::SlidingCounter => sliding_counter::remaining(&self.quota, self.state, self.now),
@@ -190,20 +190,20 @@ impl Decision {
             Algorithm::SlidingCounter => sliding_counter::reset_ns(&self.quota, self.state, self.now),
             Algorithm::SlidingLog => sliding_log::reset_ns(&self.quota, self.state, self.now),
         };
-        span(ns.max(u128::from(self.held_ns)))
+        span(ns.max(u128::from(self.held_ns())))
     }
 
     /// The time until at least one more token can be taken than now; zero if the bucket is full.
     #[must_use]
     pub fn next_token_after(&self) -> Duration {
         let more = self.remaining().saturating_add(1);
-        if self.held_ns > 0 {
-            return Duration::from_nanos(self.held_ns);
+        if self.held_ns() > 0 {
+            return Duration::from_nanos(self.held_ns());
         }
         if more > self.quota.burst() {
             return self.reset_after();
         }
-        span(self.wait_ns_for(Cost::new(more), self.leaving.next))
+        span(self.wait_ns_for(Cost::new(more), self.leaving().0))
     }
 
     /// The quota that it was decided under.
@@ -233,7 +233,10 @@ impl Decision {
     /// What decided, if it was not the bucket: there is none to be had.
     #[must_use]
     pub const fn held_by(&self) -> Option<HeldBy> {
-        if self.held_ns > 0 { Some(self.held_by) } else { None }
+        match self.beside {
+            Beside::Held { by, .. } => Some(by),
+            Beside::Nothing | Beside::Leaving { .. } => None,
+        }
     }
 
     /// Denied, and can never pass?
@@ -243,10 +246,26 @@ impl Decision {
     }
 
     fn wait(&self) -> Duration {
-        if self.held_ns > 0 {
-            return Duration::from_nanos(self.held_ns);
+        if self.held_ns() > 0 {
+            return Duration::from_nanos(self.held_ns());
         }
-        span(self.wait_ns_for(self.cost, self.leaving.enough))
+        span(self.wait_ns_for(self.cost, self.leaving().1))
+    }
+
+    /// A wait that has another cause than the bucket, in nanoseconds; zero if there is none.
+    const fn held_ns(&self) -> u64 {
+        match self.beside {
+            Beside::Held { ns, .. } => ns,
+            Beside::Nothing | Beside::Leaving { .. } => 0,
+        }
+    }
+
+    /// The entries of a log that have to leave for one more token, and for the cost. A state shows a log of one.
+    const fn leaving(&self) -> (Time, Time) {
+        match self.beside {
+            Beside::Leaving { next, enough } => (next, enough),
+            Beside::Nothing | Beside::Held { .. } => (self.state.stamp, self.state.stamp),
+        }
     }
 
     /// The wait for `cost`; of a log, for the entry that must leave for it.

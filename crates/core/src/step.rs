@@ -25,6 +25,18 @@ pub(crate) struct Step {
 pub(crate) fn step(quota: &Quota, state: State, cost: Cost, now: Time) -> Step {
     match quota.algorithm() {
         Algorithm::TokenBucket => token_bucket::step(quota, state, cost, now),
+        Algorithm::FixedWindow | Algorithm::SlidingCounter | Algorithm::SlidingLog => {
+            step_of_windows(quota, state, cost, now)
+        }
+    }
+}
+
+/// Apart, so that the usual algorithm stays short where it is inlined.
+#[cold]
+#[inline(never)]
+fn step_of_windows(quota: &Quota, state: State, cost: Cost, now: Time) -> Step {
+    match quota.algorithm() {
+        Algorithm::TokenBucket => token_bucket::step(quota, state, cost, now),
         Algorithm::FixedWindow => fixed_window::step(quota, state, cost, now),
         Algorithm::SlidingCounter => sliding_counter::step(quota, state, cost, now),
         Algorithm::SlidingLog => sliding_log::step(quota, state, cost, now),

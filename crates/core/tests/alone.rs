@@ -3,7 +3,7 @@
 //! Without `std` in a crate and without other crates there is no clock to read and no I/O to do.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn read(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
@@ -18,10 +18,15 @@ fn the_crate_forbids_std_and_unsafe_code() {
     }
 }
 
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let paths = entries.map(|entry| entry.expect("a readable folder").path());
+    paths.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
 #[test]
 fn no_file_brings_std_or_alloc_back() {
-    let sources = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).expect("the crate has sources");
-    let files: Vec<_> = sources.map(|entry| entry.expect("a readable folder").path()).collect();
+    let files = files_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
     assert!(files.len() > 5, "only {} files", files.len());
     for file in files {
         let text = fs::read_to_string(&file).expect("a source file");
