@@ -12,6 +12,7 @@ use tidegate_lab::log::{Bound, FILES_MAX, Feed, Feeds, Format, FormatError, Sour
 use tidegate_lab::replay::{Filter, Options, Progress};
 
 use crate::flags::Wrong;
+use crate::say;
 
 /// A format; `None` is the one that a log's first lines are in.
 type Asked = Option<Format>;
@@ -143,14 +144,14 @@ impl Meter {
         if now >= self.next {
             self.next = now.saturating_add(Self::EACH);
             let seconds = now.since(self.start).as_secs_f64();
-            eprint!("\r{} lines, {:.0} a second ", progress.lines, progress.lines as f64 / seconds);
+            say::progress(&format!("{} lines, {:.0} a second", progress.lines, progress.lines as f64 / seconds));
         }
     }
 
     /// Wipes what was told.
     pub(crate) fn done(self) {
         if self.clock.is_some() {
-            eprint!("\r\x1b[K");
+            say::progress("");
         }
     }
 }

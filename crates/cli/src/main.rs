@@ -17,6 +17,7 @@ mod file_watch;
 mod flags;
 mod load;
 mod log_flags;
+mod picture;
 mod policy_flags;
 mod proxy;
 mod reload;

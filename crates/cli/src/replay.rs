@@ -1,16 +1,17 @@
 //! `tidegate replay`: what a configuration would have done to the requests of a log.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use tidegate::policy::Policies;
 use tidegate::{Handling, Limit};
 use tidegate_lab::ConditionError;
-use tidegate_lab::replay::{self, FailIf};
+use tidegate_lab::replay::{self, FailIf, Report};
 
 use crate::config_file::ConfigFile;
 use crate::flags::{Fails, Wrong};
 use crate::log_flags::{LogFlags, Meter, whole};
+use crate::picture::{self, IN_TERMINAL, Picture};
 use crate::policy_flags::PolicyFlags;
 use crate::say;
 
@@ -44,10 +45,19 @@ pub(crate) struct Replay {
     /// Print the clients as CSV.
     #[arg(long)]
     csv: bool,
+
+    /// Write the report as one page that opens without a network, with plots to look into: FILE.html.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Draw what happens over time: into FILE.svg or FILE.png, or without a FILE in the terminal.
+    #[arg(long, value_name = "FILE", action = ArgAction::Set, num_args = 0..=1, default_missing_value = IN_TERMINAL)]
+    plot: Option<PathBuf>,
 }
 
 impl Replay {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        self.check_files()?;
         let policies = self.policies.config()?.policies;
         let compare = self.compare.as_deref().map(|other| self.other(other)).transpose()?;
         let options = self.logs.options(self.top)?;
@@ -55,18 +65,50 @@ impl Replay {
         let mut meter = Meter::new();
         let report = replay::replay(&mut feeds, policies, compare, &options, &mut |progress| meter.tell(progress));
         meter.done();
-        let text = match (self.json, self.csv) {
-            (true, _) => format!("{:#}\n", replay::to_json(&report)),
-            (_, true) => replay::to_csv(&report),
-            _ => replay::to_text(&report),
-        };
-        say::answer(text.as_bytes())?;
+        self.show(&report)?;
         if report.requests == 0 {
             say::warning("no requests were replayed");
         }
         whole(&report.broken)?;
         match self.fail_if.filter(|fail_if| fail_if.holds(&report)) {
             Some(fail_if) => Err(Fails::new(format_args!("--fail-if '{}' holds", fail_if.text())).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Are the files that are to be written named so that no log is written over?
+    fn check_files(&self) -> Result<(), Wrong> {
+        match &self.plot {
+            Some(path) if path != Path::new(IN_TERMINAL) => {
+                Picture::named(path)?;
+            }
+            Some(_) if self.json || self.csv => {
+                return Err(Wrong::new("--plot without a file draws in the terminal, where --json and --csv print"));
+            }
+            _ => {}
+        }
+        let is_html = |path: &Path| path.extension().is_some_and(|its| its == "html" || its == "htm");
+        match self.html.as_ref().filter(|path| !is_html(path)) {
+            Some(path) => Err(Wrong::new(format_args!("--html {}: name it FILE.html", path.display()))),
+            None => Ok(()),
+        }
+    }
+
+    fn show(&self, report: &Report) -> anyhow::Result<()> {
+        let text = match (self.json, self.csv) {
+            (true, _) => format!("{:#}\n", replay::to_json(report)),
+            (_, true) => replay::to_csv(report),
+            _ => replay::to_text(report),
+        };
+        say::answer(text.as_bytes())?;
+        if let Some(path) = &self.html {
+            picture::write(path, replay::to_html(report).as_bytes())?;
+        }
+        match &self.plot {
+            Some(path) if path == Path::new(IN_TERMINAL) => {
+                say::styled(&replay::to_plot(report).to_text(picture::columns()))
+            }
+            Some(path) => Picture::named(path)?.draw(&replay::to_plot(report), path),
             None => Ok(()),
         }
     }

@@ -1,6 +1,5 @@
 //! `tidegate simulate`: what limits would do to traffic of a pattern, on virtual time.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,14 +15,11 @@ use tidegate_lab::simulate::{
 use crate::call_flags;
 use crate::config_file::ConfigFile;
 use crate::flags::{self, Wrong};
+use crate::picture::{self, IN_TERMINAL, Picture};
 use crate::say;
 
 /// Bins of time for the plots.
 const BINS: usize = 240;
-/// The width of a terminal that does not say it.
-const COLUMNS: usize = 80;
-/// The plot that is drawn in the terminal.
-const IN_TERMINAL: &str = "-";
 
 /// Show what limits would do to traffic, on virtual time: several algorithms side by side.
 ///
@@ -105,7 +101,10 @@ impl Simulate {
             keyed: self.key,
             seed: self.seed,
             length: self.duration,
-            bins: self.plot.as_ref().map(|path| if path == IN_TERMINAL { Plot::bins_for(columns()) } else { BINS }),
+            bins: self
+                .plot
+                .as_ref()
+                .map(|path| if path == IN_TERMINAL { Plot::bins_for(picture::columns()) } else { BINS }),
             pace: None,
         };
         match &self.sweep {
@@ -118,7 +117,7 @@ impl Simulate {
         match (self.json, &self.plot) {
             (true, _) => say::styled(&format!("{:#}\n", report.to_json()))?,
             (false, Some(path)) if path == Path::new(IN_TERMINAL) => {
-                say::styled(&format!("{}{}", report.to_text(), report.to_plot().to_text(columns())))?;
+                say::styled(&format!("{}{}", report.to_text(), report.to_plot().to_text(picture::columns())))?;
             }
             (false, _) => say::styled(&report.to_text())?,
         }
@@ -196,40 +195,6 @@ const DEFAULT_PATTERN: &str = "edge-burst";
 fn limit_by_default() -> Limit {
     // Written here, and read by the same tests as every limit.
     "59/min".parse().unwrap_or(Limit::Unlimited)
-}
-
-/// The width of the terminal: what COLUMNS says, or else what it says itself.
-fn columns() -> usize {
-    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let measured = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    said.or_else(measured).unwrap_or(COLUMNS)
-}
-
-/// The two kinds of picture.
-#[derive(Clone, Copy)]
-enum Picture {
-    Svg,
-    Png,
-}
-
-impl Picture {
-    /// As the name of the file says.
-    fn named(path: &Path) -> Result<Self, Wrong> {
-        let is = |extension: &str| path.extension().is_some_and(|its| its.eq_ignore_ascii_case(extension));
-        match (is("svg"), is("png")) {
-            (true, _) => Ok(Self::Svg),
-            (_, true) => Ok(Self::Png),
-            _ => Err(Wrong::new(format_args!("--plot {}: name it FILE.svg or FILE.png", path.display()))),
-        }
-    }
-
-    fn draw(self, plot: &Plot, path: &Path) -> anyhow::Result<()> {
-        let bytes = match self {
-            Self::Svg => plot.to_svg().into_bytes(),
-            Self::Png => plot.to_png(),
-        };
-        fs::write(path, bytes).map_err(|error| anyhow::anyhow!("cannot write {}: {error}", path.display()))
-    }
 }
 
 fn pattern(text: &str) -> Result<Chosen, PatternError> {

@@ -9,10 +9,11 @@ use anyhow::Context as _;
 use clap::Args;
 use tidegate::policy::{AddressField, ClientAddress, KeyParts, KeyPartsError, NameError, Trust, TrustError};
 use tidegate::{Limit, Quota};
-use tidegate_lab::tune::{self, Allow, Ask, Of};
+use tidegate_lab::tune::{self, Allow, Ask, Of, Rule};
 
 use crate::flags::Wrong;
 use crate::log_flags::{LogFlags, Meter, whole};
+use crate::picture::Picture;
 use crate::say;
 
 /// Find the smallest limits that leave the callers of an access log alone.
@@ -49,9 +50,18 @@ pub(crate) struct Tune {
     #[arg(long, value_name = "FIELD", default_value = "x-forwarded-for", value_parser = address_field)]
     client_from: AddressField,
 
+    /// Look at some callers apart: robots, by what they say of themselves; floods, of 50 requests within 10 seconds. They
+    /// are no part of the share, and what the limits would do to them is shown beside.
+    #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = rule)]
+    set_apart: Vec<Rule>,
+
     /// Print one JSON object for machines.
     #[arg(long)]
     json: bool,
+
+    /// Draw the burst that each rate needs, into FILE.svg or FILE.png.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
 
     /// Write a configuration file to start from; it must not be there yet.
     #[arg(long, value_name = "FILE")]
@@ -64,13 +74,14 @@ impl Tune {
         if let Some(path) = self.write.as_ref().filter(|path| path.exists()) {
             return Err(Wrong::new(format_args!("--write: {} is there already", path.display())).into());
         }
+        let picture = self.plot.as_deref().map(|path| Picture::named(path).map(|kind| (kind, path))).transpose()?;
         let mut feeds = self.logs.feeds()?;
         let client = ClientAddress {
             trust: self.trust.into_iter().collect(),
             field: self.client_from,
             ..ClientAddress::default()
         };
-        let ask = Ask { allow: self.allow, of: self.of, periods: self.periods };
+        let ask = Ask { allow: self.allow, of: self.of, periods: self.periods, set_apart: self.set_apart };
         let mut meter = Meter::new();
         let answer = tune::tune(&mut feeds, &self.key, client, ask, &options, &mut |progress| meter.tell(progress));
         meter.done();
@@ -82,6 +93,9 @@ impl Tune {
         say::answer(text.as_bytes())?;
         whole(answer.broken())?;
         anyhow::ensure!(answer.requests > 0, "there are no requests to find a limit from");
+        if let Some((kind, path)) = picture {
+            kind.draw(&tune::to_bars(&answer), path)?;
+        }
         self.write.as_ref().map_or(Ok(()), |path| write(path, &tune::to_toml(&answer)))
     }
 }
@@ -104,6 +118,10 @@ fn trust(text: &str) -> Result<Trust, TrustError> {
 }
 
 fn address_field(text: &str) -> Result<AddressField, NameError> {
+    text.parse()
+}
+
+fn rule(text: &str) -> Result<Rule, &'static str> {
     text.parse()
 }
 

@@ -149,6 +149,9 @@ fn a_mistake_is_named_with_its_place() {
         (&["--limit", "1/s", "--config", "x.toml"], "what is limited stands in the file alone"),
         (&["--config", "x.toml"], "x.toml"),
         (&["--limit", "1/s", "--reorder-lines", "0"], "--reorder-lines"),
+        (&["--limit", "1/s", "--json", "--plot"], "--plot without a file draws in the terminal, where --json and"),
+        (&["--limit", "1/s", "--plot", "log"], "--plot log: name it FILE.svg or FILE.png"),
+        (&["--limit", "1/s", "--html", "log"], "--html log: name it FILE.html"),
         (&["--limit", "1/s", "-", "-"], "standard input, -, can be read but once"),
         (&[], "--limit <LIMIT>"),
     ] {
@@ -307,6 +310,40 @@ fn the_log_of_the_proxy_itself_is_replayed() {
         assert_eq!(figures(&replayed["by_status"]["4xx"], ["requests", "denied"]), [3, 3], "{format}");
         assert_eq!(replayed["top_paths"][0]["path"], "/joke", "{format}");
     }
+}
+
+#[test]
+fn what_happened_over_time_is_drawn() {
+    let folder = TempDir::new().unwrap();
+    let log = apache_logs();
+    let replay = |more: &[&str]| {
+        let limits = ["replay", log.to_str().unwrap(), "--limit", "60/min burst 20", "--compare", "10/min burst 5"];
+        let Run { code, out, err } = run_in(folder.path(), &[&limits[..], more].concat());
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{more:?}");
+        out
+    };
+    assert!(replay(&["--plot"]).contains("60/min burst 20  9,965 admitted, 35 denied, of 1 client\n"));
+    replay(&["--html", "report.html", "--plot", "report.svg"]);
+    replay(&["--plot", "report.png"]);
+    let read = |name: &str| fs::read(folder.path().join(name)).unwrap();
+    assert!(read("report.png").starts_with(b"\x89PNG"));
+    let svg = String::from_utf8(read("report.svg")).unwrap();
+    for said in ["10,000 requests of 1,753 clients", "2015-05-18", ">8,601 admitted, 1,399 denied, of 74 clients<"] {
+        assert!(svg.contains(said), "no {said:?} in\n{svg}");
+    }
+
+    // The page holds the report, and asks for nothing from anywhere.
+    let html = String::from_utf8(read("report.html")).unwrap();
+    let json = html.split_once("id=\"report\">").unwrap().1.split_once("</script>").unwrap().0;
+    let json: Value = serde_json::from_str(json).unwrap();
+    assert_eq!(figures(&json, FIGURES), [10_000, 1_753, 35, 1]);
+    assert_eq!(
+        json["timeline"]["denied_there"].as_array().unwrap().iter().filter_map(Value::as_u64).sum::<u64>(),
+        1_399
+    );
+    assert!(html.contains("default-src 'none'"));
+    let page = html.replace(&json.to_string(), "").replace("http://www.w3.org/2000/svg", "");
+    assert!(!page.contains("src=") && !page.contains("href=") && !page.contains("://"), "{page}");
 }
 
 /// A log as large as one likes costs no more memory than its live keys.

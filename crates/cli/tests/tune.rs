@@ -94,6 +94,48 @@ fn whose_requests_are_counted_together_can_be_said() {
 }
 
 #[test]
+fn robots_and_floods_are_set_apart_when_that_is_asked_for() {
+    let folder = TempDir::new().unwrap();
+    // Five people, a robot of many requests, and a flood.
+    let people = (0..100).map(|i| line(i % 5, i, "/"));
+    let robot = (0..100).map(|i| line(7, i, "/").replace("\"-\"\n", "\"Somebot/1.0\"\n"));
+    let flood = (0..200).map(|i| line(9, i / 20, "/"));
+    fs::write(folder.path().join("log"), people.chain(robot).chain(flood).collect::<String>()).unwrap();
+    let tune = |more: &[&str]| {
+        let arguments = [&["tune", "log", "--allow", "100%", "--period", "min"], more].concat();
+        let Run { code, out, err } = run_in(folder.path(), &arguments);
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{more:?}");
+        out
+    };
+    let json = |more: &[&str]| -> Value { serde_json::from_str(&tune(&[more, &["--json"]].concat())).unwrap() };
+    assert_eq!(json(&[])["clients"], 7);
+    let apart = json(&["--set-apart", "robots,floods"]);
+    let [robots, floods] = [0, 1].map(|place| figures(&apart["set_apart"][place], ["clients", "requests"]));
+    assert_eq!((&apart["clients"], robots, floods), (&5.into(), [1, 100], [1, 200]));
+    let first = &apart["periods"][0];
+    assert_eq!(figures(first, ["touched", "denied", "touched_apart"]), [0, 0, 2]);
+    assert!(first["count"].as_u64() < json(&["--set-apart", "robots"])["periods"][0]["count"].as_u64());
+    // A replay finds both.
+    let replayed = report(&folder.path().join("log"), &["--limit", first["limit"].as_str().unwrap()]);
+    assert_eq!(replayed["denied"], first["denied_apart"]);
+    let said = tune(&["--set-apart", "floods"]);
+    assert!(said.contains("set apart: 1 floods with 200 requests (50 requests or more within 10 seconds)"), "{said}");
+}
+
+#[test]
+fn the_trade_off_is_drawn() {
+    let folder = TempDir::new().unwrap();
+    for (name, head) in [("burst.svg", &b"<svg "[..]), ("burst.png", b"\x89PNG")] {
+        let arguments = ["tune", apache_logs().to_str().unwrap(), "--allow", "99%", "--plot", name].map(str::to_owned);
+        let Run { code, err, .. } = run_in(folder.path(), &arguments);
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        assert!(fs::read(folder.path().join(name)).unwrap().starts_with(head));
+    }
+    let svg = fs::read_to_string(folder.path().join("burst.svg")).unwrap();
+    assert!(svg.contains(">10/min<") && svg.contains(">touches 15, denies 324<"), "{svg}");
+}
+
+#[test]
 fn a_mistake_is_refused_with_what_was_likely_meant() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("log"), line(1, 0, "/")).unwrap();
@@ -102,6 +144,8 @@ fn a_mistake_is_refused_with_what_was_likely_meant() {
         (&["--allow", "101%"], "expected a share in percent, such as 99.9%"),
         (&["--period", "m"], "`m` could be a minute or a month"),
         (&["--period", "fortnight"], "fortnight"),
+        (&["--set-apart", "humans"], "expected robots, floods, or both with a comma between them"),
+        (&["--plot", "log"], "--plot log: name it FILE.svg or FILE.png"),
         (&["--of", "users"], "expected clients or requests"),
         (&["--key", "x-api-key"], "did you mean `header:x-api-key`?"),
         (&["--since", "noon"], "--since: `noon` is no moment"),

@@ -105,6 +105,7 @@ fn what_tune_answers_is_what_a_replay_finds() {
         allow: "99%".parse().unwrap(),
         of: Of::Clients,
         periods: [1, 60, 3_600].map(Duration::from_secs).to_vec(),
+        set_apart: Vec::new(),
     };
     let client = ClientAddress::default();
     let answer = tune(&mut feeds(), &KeyParts::default(), client, ask, &Options::default(), &mut |_| {}).unwrap();
@@ -142,7 +143,12 @@ fn what_tune_answers_is_what_a_replay_finds() {
 
 #[test]
 fn of_requests_as_well() {
-    let ask = Ask { allow: "99%".parse().unwrap(), of: Of::Requests, periods: vec![Duration::from_secs(60)] };
+    let ask = Ask {
+        allow: "99%".parse().unwrap(),
+        of: Of::Requests,
+        periods: vec![Duration::from_secs(60)],
+        set_apart: vec![],
+    };
     let client = ClientAddress::default();
     let answer = tune(&mut feeds(), &KeyParts::default(), client, ask, &Options::default(), &mut |_| {}).unwrap();
     let first = &answer.periods[0].first;

@@ -3,14 +3,14 @@
 //! Areas and outlines are made of steps, one for each bin: nothing is smoothed, nothing is slanted, and so nothing is
 //! shown that was not counted.
 
-use super::scale::times;
+use super::scale::{Tick, ticks};
 use super::{Panel, Plot};
-use crate::words::{Clock, grouped};
+use crate::words::grouped;
 
-const WIDTH: u64 = 960;
+pub(super) const WIDTH: u64 = 960;
 const LEFT: u64 = 64;
-const RIGHT: u64 = 936;
-const HEAD: u64 = 96;
+pub(super) const RIGHT: u64 = 936;
+pub(super) const HEAD: u64 = 96;
 /// The height of a panel with its title, and of the parts below that.
 const PANEL: u64 = 168;
 const TITLE: u64 = 30;
@@ -26,6 +26,7 @@ const LETTER: u64 = 7;
 pub(super) struct Drawing {
     pub(super) width: u64,
     pub(super) height: u64,
+    pub(super) title: String,
     pub(super) shapes: Vec<Shape>,
 }
 
@@ -147,10 +148,7 @@ fn tenths(value: u64, most: u64, height: u64) -> u64 {
 impl Plot {
     pub(super) fn drawing(&self) -> Drawing {
         let below = HEAD + PANEL * self.panels.len() as u64;
-        let mut drawing = Drawing { width: WIDTH, height: below + FOOT, shapes: Vec::new() };
-        drawing.rect(Ink::Paper, 0, 0, WIDTH, below + FOOT);
-        drawing.text(Ink::Title, Anchor::Start, 24, 34, &self.title);
-        drawing.text(Ink::DimWord, Anchor::Start, 24, 56, &self.subtitle);
+        let mut drawing = Drawing::new(below + FOOT, &self.title, &self.subtitle);
         self.legend(&mut drawing);
         for (panel, i) in self.panels.iter().zip(0..) {
             self.panel(&mut drawing, panel, HEAD + PANEL * i);
@@ -240,10 +238,10 @@ impl Plot {
 
     fn time_axis(&self, drawing: &mut Drawing, top: u64) {
         let span = u128::from(self.length_ns.max(1));
-        for tick in times(self.length_ns, 8) {
-            let x = LEFT + (u128::from(tick.as_nanos()) * u128::from(RIGHT - LEFT) / span) as u64;
+        for Tick { at_ns, label } in ticks(self.begins, self.length_ns, 8) {
+            let x = LEFT + (u128::from(at_ns) * u128::from(RIGHT - LEFT) / span) as u64;
             drawing.line(Ink::Tick, (x, top - 14), (x, top - 8));
-            drawing.text(Ink::DimWord, Anchor::Middle, x, top + 8, &Clock(tick).to_string());
+            drawing.text(Ink::DimWord, Anchor::Middle, x, top + 8, &label);
         }
     }
 }
@@ -264,7 +262,16 @@ fn area(drawing: &mut Drawing, panel: &Panel, base: At, y_of: &dyn Fn(u64) -> At
 }
 
 impl Drawing {
-    fn rect(&mut self, ink: Ink, x: u64, y: u64, width: u64, height: u64) {
+    /// A picture of this height, with what is seen and what else is to be known at its head.
+    pub(super) fn new(height: u64, title: &str, subtitle: &str) -> Self {
+        let mut drawing = Self { width: WIDTH, height, title: title.to_owned(), shapes: Vec::new() };
+        drawing.rect(Ink::Paper, 0, 0, WIDTH, height);
+        drawing.text(Ink::Title, Anchor::Start, 24, 34, title);
+        drawing.text(Ink::DimWord, Anchor::Start, 24, 56, subtitle);
+        drawing
+    }
+
+    pub(super) fn rect(&mut self, ink: Ink, x: u64, y: u64, width: u64, height: u64) {
         self.shapes.push(Shape::Rect { ink, x, y, width, height });
     }
 
@@ -273,7 +280,7 @@ impl Drawing {
         self.shapes.push(Shape::Line { ink, from: at(from), to: at(to) });
     }
 
-    fn text(&mut self, ink: Ink, anchor: Anchor, x: u64, y: u64, words: &str) {
+    pub(super) fn text(&mut self, ink: Ink, anchor: Anchor, x: u64, y: u64, words: &str) {
         self.shapes.push(Shape::Text { ink, anchor, x, y: At::pixels(y), words: words.to_owned() });
     }
 }

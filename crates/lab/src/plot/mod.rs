@@ -4,12 +4,17 @@
 //! much a window held that ended then, the limit's line across it, what was left in the bucket, and below all that the
 //! requests that came: those that passed and those that were denied.
 
+mod bars;
 mod canvas;
 mod drawing;
 mod png;
 mod scale;
 mod svg;
 mod terminal;
+
+pub use bars::{Bar, Bars, Group};
+
+use crate::log::Utc;
 
 /// Panels over one span of time, one below the other.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +25,8 @@ pub struct Plot {
     pub subtitle: String,
     /// What the area shows: `passed in the minute before`.
     pub area_name: String,
+    /// When the time that is shown began, if it was a real one.
+    pub begins: Option<Utc>,
     /// The length of the time that is shown, in nanoseconds.
     pub length_ns: u64,
     /// The panels.

@@ -8,9 +8,9 @@ use std::io::{self, Write as _};
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
 
-use super::Plot;
 use super::canvas::{Canvas, Colour, Face, SCALE};
-use super::drawing::{Anchor, At, Ink, Shape, Steps};
+use super::drawing::{Anchor, At, Drawing, Ink, Shape, Steps};
+use super::{Bars, Plot};
 
 /// The dashes of the limit's line, and the gaps between them, in pixels.
 const DASH: (f32, f32) = (6.0, 4.0);
@@ -19,12 +19,23 @@ impl Plot {
     /// The plot as a PNG picture of 1,920 pixels across.
     #[must_use]
     pub fn to_png(&self) -> Vec<u8> {
-        let drawing = self.drawing();
-        let mut canvas = Canvas::new(drawing.width as usize, drawing.height as usize);
-        drawing.shapes.iter().for_each(|shape| put(&mut canvas, shape));
-        // Writing to memory cannot fail.
-        encode(&canvas).unwrap_or_default()
+        to_png(&self.drawing())
     }
+}
+
+impl Bars {
+    /// The bars as a PNG picture of 1,920 pixels across.
+    #[must_use]
+    pub fn to_png(&self) -> Vec<u8> {
+        to_png(&self.drawing())
+    }
+}
+
+fn to_png(drawing: &Drawing) -> Vec<u8> {
+    let mut canvas = Canvas::new(drawing.width as usize, drawing.height as usize);
+    drawing.shapes.iter().for_each(|shape| put(&mut canvas, shape));
+    // Writing to memory cannot fail.
+    encode(&canvas).unwrap_or_default()
 }
 
 fn put(canvas: &mut Canvas, shape: &Shape) {

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
-use super::Plot;
-use super::drawing::{Anchor, At, Ink, Shape, Steps};
+use super::drawing::{Anchor, At, Drawing, Ink, Shape, Steps};
+use super::{Bars, Plot};
 
 /// Colours that are told apart without red and green, on white and on black.
 const STYLE: &str = "\
@@ -20,14 +20,27 @@ impl Plot {
     /// The plot as an SVG picture of 960 pixels across.
     #[must_use]
     pub fn to_svg(&self) -> String {
-        let drawing = self.drawing();
-        let (width, height) = (drawing.width, drawing.height);
+        self.drawing().to_svg()
+    }
+}
+
+impl Bars {
+    /// The bars as an SVG picture of 960 pixels across.
+    #[must_use]
+    pub fn to_svg(&self) -> String {
+        self.drawing().to_svg()
+    }
+}
+
+impl Drawing {
+    fn to_svg(&self) -> String {
+        let (width, height) = (self.width, self.height);
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
              height=\"{height}\" role=\"img\" aria-label=\"{}\">\n<style>{STYLE}</style>\n",
             escaped(&self.title)
         );
-        for shape in &drawing.shapes {
+        for shape in &self.shapes {
             // Writing to a text cannot fail.
             let _ = write_shape(&mut out, shape);
         }

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 
-use super::scale::times;
+use super::scale::{Tick, ticks};
 use super::{Panel, Plot};
-use crate::words::{Clock, grouped};
+use crate::words::grouped;
 
 /// The rows of an area.
 const ROWS: u64 = 6;
@@ -81,9 +81,9 @@ impl Plot {
 
     fn times_below(&self, out: &mut String, width: usize) {
         let mut line = String::new();
-        for tick in times(self.length_ns, (width / 12) as u64) {
-            let share = u128::from(tick.as_nanos()) * width as u128 / u128::from(self.length_ns.max(1));
-            let (at, label) = ((share as usize).min(width), Clock(tick).to_string());
+        for Tick { at_ns, label } in ticks(self.begins, self.length_ns, (width / 12) as u64) {
+            let share = u128::from(at_ns) * width as u128 / u128::from(self.length_ns.max(1));
+            let at = (share as usize).min(width);
             let used = line.chars().count();
             let from = at.min(width.saturating_sub(label.len()));
             if used <= from {

@@ -63,6 +63,7 @@ pub fn to_json(report: &Report) -> Value {
         "denied": report.timeline.steps().iter().map(|step| step.denied).collect::<Vec<_>>(),
     });
     if let Some(comparison) = &report.comparison {
+        object["timeline"]["denied_there"] = report.timeline.steps().iter().map(|step| step.denied_there).collect();
         object["comparison"] = json!({
             "admitted": comparison.outcome.admitted,
             "denied": comparison.outcome.denied,

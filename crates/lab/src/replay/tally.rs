@@ -143,16 +143,14 @@ impl Audience for Tally {
     fn take(&mut self, now: Time, held: Held) {
         let unix_s = now.as_nanos() / NS;
         let is_allowed = self.here.decide(held.plans[0], &held, now);
-        if let Some(there) = &mut self.there {
-            match (is_allowed, there.decide(held.plans[1], &held, now)) {
-                (true, false) => self.newly[0] += 1,
-                (false, true) => self.newly[1] += 1,
-                _ => {}
-            }
+        let is_allowed_there = self.there.as_mut().is_none_or(|there| there.decide(held.plans[1], &held, now));
+        if self.there.is_some() {
+            self.newly[0] += u64::from(is_allowed && !is_allowed_there);
+            self.newly[1] += u64::from(!is_allowed && is_allowed_there);
         }
         self.clients.count(held.client, unix_s);
         self.paths.count(held.path, !is_allowed);
-        self.timeline.count(unix_s, !is_allowed);
+        self.timeline.count(unix_s, !is_allowed, !is_allowed_there);
         self.span_s = Some((self.span_s.map_or(unix_s, |(first, _)| first), unix_s));
     }
 }

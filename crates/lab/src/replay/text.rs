@@ -219,7 +219,8 @@ fn scaled(count: u64, most: u64, steps: usize) -> usize {
     ((u128::from(count) * steps as u128 / u128::from(most)) as usize).max(1)
 }
 
-fn span(seconds: u64) -> String {
+/// A span in the largest unit that it is a multiple of.
+pub(crate) fn span(seconds: u64) -> String {
     match seconds {
         s if s % 86_400 == 0 => format!("{} d", s / 86_400),
         s if s % 3_600 == 0 => format!("{} h", s / 3_600),

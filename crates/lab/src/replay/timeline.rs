@@ -23,6 +23,8 @@ pub struct Step {
     pub requests: u64,
     /// Those that were denied.
     pub denied: u64,
+    /// Those that were denied under the other configuration.
+    pub denied_there: u64,
 }
 
 impl Timeline {
@@ -46,7 +48,7 @@ impl Timeline {
 
     /// Counts a request; times come in order.
     #[inline]
-    pub(crate) fn count(&mut self, unix_s: u64, is_denied: bool) {
+    pub(crate) fn count(&mut self, unix_s: u64, is_denied: bool, is_denied_there: bool) {
         let mut number = unix_s / self.width_s();
         if self.steps.is_empty() {
             self.first = number;
@@ -61,6 +63,7 @@ impl Timeline {
         }
         self.steps[at].requests += 1;
         self.steps[at].denied += u64::from(is_denied);
+        self.steps[at].denied_there += u64::from(is_denied_there);
     }
 
     fn widen(&mut self) {
@@ -72,6 +75,7 @@ impl Timeline {
             wider.resize(wider.len().max(at + 1), Step::default());
             wider[at].requests += step.requests;
             wider[at].denied += step.denied;
+            wider[at].denied_there += step.denied_there;
         }
         *self = Self { width: self.width + 1, first, steps: wider };
     }
@@ -85,13 +89,13 @@ mod tests {
     fn steps_become_longer_and_nothing_is_lost() {
         let mut timeline = Timeline::default();
         for second in (1_000_000_000..1_000_400_000).step_by(7) {
-            timeline.count(second, second % 2 == 0);
+            timeline.count(second, second % 2 == 0, second % 3 == 0);
         }
         assert_eq!(timeline.width_s(), 900);
         assert!(timeline.steps().len() <= STEPS_MAX);
-        let (requests, denied) =
-            timeline.steps().iter().fold((0, 0), |(a, b), step| (a + step.requests, b + step.denied));
-        assert_eq!((requests, denied), (57_143, 28_572));
+        let sum = |of: fn(&Step) -> u64| timeline.steps().iter().map(of).sum::<u64>();
+        let sums = [sum(|step| step.requests), sum(|step| step.denied), sum(|step| step.denied_there)];
+        assert_eq!(sums, [57_143, 28_572, 19_047]);
         assert!(timeline.start_s() <= 1_000_000_000 && timeline.start_s() + 900 > 1_000_000_000);
     }
 }

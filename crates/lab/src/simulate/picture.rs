@@ -26,6 +26,7 @@ impl Report {
                 None => format!("{clients}, {length}{whose}"),
             },
             area_name: format!("passed in the {period} before"),
+            begins: None,
             length_ns: u64::try_from(self.length.as_nanos()).unwrap_or(u64::MAX),
             panels: self.rows.iter().filter_map(|row| panel(row, &period)).collect(),
         }

@@ -5,8 +5,10 @@
 //! keys, in order, answer every question about bursts at once. Over the count of `N/period` (burst N) the number of
 //! touched keys never grows, since more of both admits whatever less does; so the smallest count is found by halving.
 
+mod apart;
 mod arrivals;
 mod backlog;
+mod picture;
 mod search;
 mod show;
 
@@ -21,6 +23,8 @@ use crate::log::Feeds;
 use crate::replay::{Intake, Options, Progress, stream};
 use crate::tune::arrivals::Gather;
 
+pub use apart::Rule;
+pub use picture::to_bars;
 pub use show::{to_json, to_text, to_toml};
 
 /// What is asked for.
@@ -32,6 +36,8 @@ pub struct Ask {
     pub of: Of,
     /// The periods of the limits.
     pub periods: Vec<Duration>,
+    /// Whom to set apart: they count neither as untouched nor as touched.
+    pub set_apart: Vec<Rule>,
 }
 
 /// A share of what.
@@ -42,6 +48,17 @@ pub enum Of {
     Clients,
     /// Of the requests: so many pass.
     Requests,
+}
+
+impl Of {
+    /// What it is a share of, in a word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Clients => "clients",
+            Self::Requests => "requests",
+        }
+    }
 }
 
 /// A share that stays untouched, such as `99.9%`.
@@ -107,6 +124,8 @@ pub struct Answer {
     pub requests: u64,
     /// See above.
     pub clients: u64,
+    /// Those who were set apart: by which rule, how many keys, and how many requests of them.
+    pub apart: Vec<(Rule, u64, u64)>,
     /// The most clients, or requests, that may be touched.
     pub most_touched: u64,
     /// For each period.
@@ -137,6 +156,8 @@ pub struct Candidate {
     pub quota: Quota,
     /// Whom it touches.
     pub touch: Touch,
+    /// Whom it touches of those set apart.
+    pub apart: Touch,
     /// The next smaller one, which touches too many; `None` if there is none.
     pub smaller: Option<(Quota, Touch)>,
     /// Who is hit most: the key, its requests, and those that are denied.
@@ -168,7 +189,7 @@ pub fn tune(
     let some = Rate::new(1, Duration::from_secs(1)).and_then(Quota::new).map(Into::into);
     let policy = Policy::new("tune", key.clone()).with_limits(some, tidegate_core::Mode::Enforce);
     let policies = Policies::new(client, vec![policy])?;
-    let mut gather = Gather::new(policies);
+    let mut gather = Gather::new(policies, ask.set_apart.clone());
     let intake = stream(feeds, options, &mut gather, progress);
     let arrivals = gather.finish();
     let all = match ask.of {
@@ -177,7 +198,12 @@ pub fn tune(
     };
     let most_touched = ask.allow.most_touched(all);
     let periods = ask.periods.iter().filter_map(|period| search::for_period(&arrivals, *period, ask.of, most_touched));
+    let apart = |rule: &Rule| {
+        let of_it = arrivals.each_apart().filter(|(its, _)| its == rule);
+        of_it.fold((*rule, 0, 0), |(rule, keys, requests), (_, times)| (rule, keys + 1, requests + times.len() as u64))
+    };
     Ok(Answer {
+        apart: ask.set_apart.iter().map(apart).collect(),
         periods: periods.collect(),
         key: key.to_string(),
         key_text: key.to_text(),

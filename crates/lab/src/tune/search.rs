@@ -101,7 +101,12 @@ impl Search<'_> {
         hit.sort_unstable_by_key(|(key, _, denied)| (Reverse(*denied), *key));
         let hit = hit.into_iter().take(HIT_MAX);
         let hit = hit.map(|(key, requests, denied)| (self.arrivals.name(key), requests, denied)).collect();
-        Candidate { quota, touch, smaller: smaller.map(|smaller| (smaller, self.touch(&smaller).0)), hit }
+        let mut apart = Touch::default();
+        for denied in self.arrivals.each_apart().map(|(_, times)| denied(times, &quota)) {
+            apart.clients += u64::from(denied > 0);
+            apart.denied += denied;
+        }
+        Candidate { quota, touch, apart, smaller: smaller.map(|smaller| (smaller, self.touch(&smaller).0)), hit }
     }
 
     /// Whom a limit touches: each key, its requests, and those denied.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::replay::Count;
-use crate::tune::{Answer, Candidate, Of, Touch, period_text, written};
+use crate::tune::{Answer, Candidate, Touch, period_text, written};
 
 /// The width of bars, in characters.
 const BAR_WIDTH: u64 = 24;
@@ -28,14 +28,21 @@ fn write_text(out: &mut String, answer: &Answer) -> std::fmt::Result {
     if intake.late > 0 {
         writeln!(out, "{} lines came later than the bound, and were taken as they came", Count(intake.late))?;
     }
+    for (rule, keys, requests) in &answer.apart {
+        writeln!(out, "set apart: {} {rule} with {} requests ({})", Count(*keys), Count(*requests), rule.meaning())?;
+    }
     intake.broken.iter().try_for_each(|broken| writeln!(out, "{broken}"))?;
-    let of = of(ask.of);
+    let of = ask.of.name();
     writeln!(out, "{} of {of} untouched: at most {} may be touched\n", ask.allow, Count(*most_touched))?;
     writeln!(out, "the smallest limit for each period")?;
     for period in periods {
-        let Candidate { quota, touch, smaller, .. } = &period.first;
+        let Candidate { quota, touch, apart, smaller, .. } = &period.first;
         let smaller = smaller.map(|(quota, touch)| format!("; {} {}", written(&quota), touches(&touch)));
         writeln!(out, "  {:<14} {}{}", written(quota), touches(touch), smaller.unwrap_or_default())?;
+        if !answer.apart.is_empty() {
+            let (clients, denied) = (Count(apart.clients), Count(apart.denied));
+            writeln!(out, "  {:<14} and of those set apart {clients}, {denied} requests", "")?;
+        }
     }
     for period in periods {
         writeln!(out, "\nper {}: each count with the smallest burst that does", period_text(&period.first.quota))?;
@@ -65,18 +72,11 @@ fn touches(touch: &Touch) -> String {
     format!("touches {} {clients}, {} requests", Count(touch.clients), Count(touch.denied))
 }
 
-const fn of(of: Of) -> &'static str {
-    match of {
-        Of::Clients => "clients",
-        Of::Requests => "requests",
-    }
-}
-
 /// The answer as one JSON object.
 #[must_use]
 pub fn to_json(answer: &Answer) -> Value {
     let candidate = |candidate: &Candidate| {
-        json!({
+        let mut object = json!({
             "limit": written(&candidate.quota),
             "count": candidate.quota.rate().count(),
             "burst": candidate.quota.burst(),
@@ -90,8 +90,17 @@ pub fn to_json(answer: &Answer) -> Value {
             "hit": candidate.hit.iter()
                 .map(|(name, requests, denied)| json!({ "client": name, "requests": requests, "denied": denied }))
                 .collect::<Vec<_>>(),
-        })
+        });
+        if !answer.apart.is_empty() {
+            object["touched_apart"] = json!(candidate.apart.clients);
+            object["denied_apart"] = json!(candidate.apart.denied);
+        }
+        object
     };
+    let apart = answer.apart.iter().map(|(rule, clients, requests)| {
+        json!({ "rule": rule.name(), "meaning": rule.meaning(), "clients": clients, "requests": requests })
+    });
+    let apart: Vec<_> = apart.collect();
     let periods = answer.periods.iter().map(|period| {
         let mut object = candidate(&period.first);
         object["period"] = json!(period_text(&period.first.quota));
@@ -106,8 +115,9 @@ pub fn to_json(answer: &Answer) -> Value {
         "late": answer.intake.late,
         "broken": answer.intake.broken,
         "allow": answer.ask.allow.to_string(),
-        "of": of(answer.ask.of),
+        "of": answer.ask.of.name(),
         "most_touched": answer.most_touched,
+        "set_apart": apart,
         "periods": periods.collect::<Vec<_>>(),
     })
 }
@@ -120,7 +130,7 @@ pub fn to_toml(answer: &Answer) -> String {
          # Two of them together can touch more; `tidegate replay --config` shows it.\n\
          [[policies]]\nname = \"default\"\nkey = \"{}\"\n",
         answer.ask.allow,
-        of(answer.ask.of),
+        answer.ask.of.name(),
         answer.key_text
     );
     // The period in the middle: short enough to stop a flood, long enough for a page to load.
