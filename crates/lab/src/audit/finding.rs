@@ -105,7 +105,8 @@ pub(super) fn fits<S: Service>(auditor: &Auditor<'_, S>, shown: &Shown) -> Vec<F
     }
     let calls = auditor.read(Notebook::in_order);
     let begin = calls.first().map_or(Time::ZERO, |call| call.sent);
-    plan::evidence(auditor, shown).fits(&shown.hints(begin))
+    let middle = calls.last().map_or(0.0, |call| call.sent.since(begin).as_secs_f64() / 2.0);
+    plan::evidence(auditor, shown).fits(&shown.hints(begin, middle))
 }
 
 impl Report {
@@ -161,7 +162,7 @@ fn finding(shown: &Shown, fits: &[Fit], evidence: &Evidence, took: Duration) -> 
         });
     }
     let Some(best) = fits.first() else { return Finding::NoReturn { burst, waited: took } };
-    let Guess { kind, count, period, edges, counts_denied } = best.guess;
+    let Guess { kind, count, period, edges, counts_denied, .. } = best.guess;
     let (least, most) = best.periods;
     let is_as_good = |other: &&Fit| other.cost <= best.cost + 0.5 && other.guess.kind != kind;
     Finding::Found(Limiter {

@@ -5,6 +5,8 @@
 //! on a coarse grid around what the experiments suggest, then step by step towards less; a kind that needs more
 //! assumptions must explain more.
 
+use std::collections::BTreeSet;
+
 use super::model::{Edges, Guess, Kind, Model};
 use super::notebook::Call;
 
@@ -20,13 +22,15 @@ const ASSUMED: f64 = 0.5;
 const SPREAD: f64 = 1.5;
 const STEP: f64 = 1.02;
 /// Instants of a window that are tried as its edge where none was seen.
-const PHASES: u32 = 24;
+const PHASES: u32 = 20;
 /// Guesses of a coarse search that are looked at closely.
-const KEPT: usize = 8;
-/// The steps of a close look, and how many of them are tried to each side, before smaller and smaller ones.
-const CLOSE: (f64, i32) = (0.001, 25);
-/// The smallest step, as a part of the period.
-const SMALLEST: f64 = 0.0003;
+const KEPT: usize = 5;
+/// The leeway of the coarse search, and of each closer one, as parts of the period.
+const LEEWAYS: [f64; 4] = [0.03, 0.01, 0.003, 0.0];
+/// What an answer costs that leeway forgives.
+const FORGIVEN: f64 = 0.2;
+/// The largest step of a search without leeway, and the smallest of all, as parts of the period.
+const STEPS: (f64, f64) = (0.002, 0.0003);
 /// How far to each side the periods are tried that explain as much, as a part of the period, and in which steps.
 const ASIDE: (f64, f64) = (0.3, 0.001);
 
@@ -63,6 +67,8 @@ pub(super) struct Hints {
     pub(super) periods: Vec<f64>,
     /// Instants at which many came back at once. Seconds from the first call.
     pub(super) edges: Vec<f64>,
+    /// The middle of all calls. Seconds from the first.
+    pub(super) middle: f64,
 }
 
 /// A guess, and how much of the answers it leaves unexplained.
@@ -93,15 +99,22 @@ impl Evidence {
         self.answers.len()
     }
 
-    /// What a guess leaves unexplained; no more is told than that it is beyond `bound`.
-    fn cost(&self, guess: Guess, bound: f64) -> f64 {
+    /// What a guess leaves unexplained; no more is told than that it is beyond `bound`. With some leeway, as a part of
+    /// the period, an answer that would be expected that much earlier or later costs less: so that a guess that is not
+    /// quite right is told from one that is quite wrong.
+    fn cost(&self, guess: Guess, leeway: f64, bound: f64) -> f64 {
         let mut models: Vec<_> = (0..self.keys).map(|_| Model::new(guess)).collect();
         let mut cost = if guess.counts_denied { ASSUMED } else { 0.0 };
-        for &Observed { key, is_admitted, at, between } in &self.answers {
+        let aside = leeway * guess.period;
+        for &Observed { key, is_admitted, at, between: [from, to] } in &self.answers {
             let model = &mut models[key as usize];
             if model.admits(at) != is_admitted {
-                let nearly = between.iter().any(|near| model.admits(*near) == is_admitted);
-                cost += if nearly { NEARLY } else { 1.0 };
+                let agrees = |aside: f64| [from - aside, to + aside].iter().any(|at| model.admits(*at) == is_admitted);
+                cost += match (agrees(0.0), aside > 0.0) {
+                    (true, _) => NEARLY,
+                    (false, true) if agrees(aside) => FORGIVEN,
+                    _ => 1.0,
+                };
             }
             model.follow(at, is_admitted);
             if cost > bound {
@@ -131,29 +144,30 @@ impl Evidence {
         let mut kept: Vec<(f64, Guess)> = Vec::new();
         for guess in coarse(kind, hints) {
             let bound = if kept.len() < KEPT { f64::INFINITY } else { kept[kept.len() - 1].0 };
-            let cost = self.cost(guess, bound);
+            let cost = self.cost(guess, LEEWAYS[0], bound);
             if cost < bound {
                 let at = kept.partition_point(|(other, _)| *other <= cost);
                 kept.insert(at, (cost, guess));
                 kept.truncate(KEPT);
             }
         }
-        let close = kept.into_iter().map(|(cost, guess)| self.improve(guess, cost));
+        let close = kept.into_iter().map(|(_, guess)| self.improve(guess));
         let (cost, guess) = close.min_by(|a, b| a.0.total_cmp(&b.0))?;
         Some(self.centred(guess, cost))
     }
 
-    /// Goes from a guess to neighbours that explain more, in smaller and smaller steps.
-    fn improve(&self, guess: Guess, cost: f64) -> (f64, Guess) {
-        let periods = (-CLOSE.1..=CLOSE.1).map(|i| guess.period * (1.0 + f64::from(i) * CLOSE.0));
-        let close = periods.map(|period| Guess { period, ..guess }).map(|guess| (self.cost(guess, cost), guess));
-        let (mut cost, mut guess) = close.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((cost, guess));
-        let mut step = CLOSE.0;
-        while step > SMALLEST {
-            let better = neighbours(guess, step).into_iter().map(|near| (self.cost(near, cost), near));
-            match better.min_by(|a, b| a.0.total_cmp(&b.0)) {
-                Some((less, near)) if less < cost => (cost, guess) = (less, near),
-                _ => step /= 2.0,
+    /// Goes from a guess to neighbours that explain more, in smaller and smaller steps, with less and less leeway.
+    fn improve(&self, mut guess: Guess) -> (f64, Guess) {
+        let mut cost = f64::INFINITY;
+        for leeway in LEEWAYS {
+            cost = self.cost(guess, leeway, f64::INFINITY);
+            let mut step = leeway.max(STEPS.0);
+            while step > STEPS.1 {
+                let better = neighbours(guess, step).into_iter().map(|near| (self.cost(near, leeway, cost), near));
+                match better.min_by(|a, b| a.0.total_cmp(&b.0)) {
+                    Some((less, near)) if less < cost => (cost, guess) = (less, near),
+                    _ => step /= 2.0,
+                }
             }
         }
         (cost, guess)
@@ -161,14 +175,14 @@ impl Evidence {
 
     /// The same guess, held against more answers.
     pub(super) fn again(&self, fit: Fit) -> Fit {
-        self.centred(fit.guess, self.cost(fit.guess, f64::INFINITY))
+        self.centred(fit.guess, self.cost(fit.guess, 0.0, f64::INFINITY))
     }
 
     /// Moves a guess into the middle of the periods that explain as much, with whatever else explains as much then.
     pub(super) fn centred(&self, guess: Guess, cost: f64) -> Fit {
         let bound = cost + TOLERATED;
         let period = |part: f64| Guess { period: guess.period * (1.0 + part), ..guess };
-        let explain = |guess: Guess| akin(guess).into_iter().filter(|guess| self.cost(*guess, bound) <= bound);
+        let explain = |guess: Guess| akin(guess).into_iter().filter(|guess| self.cost(*guess, 0.0, bound) <= bound);
         let parts = [-1.0, 1.0].map(|sign| {
             let parts = (1..).map(|i| sign * f64::from(i) * ASIDE.1).take_while(|part| part.abs() <= ASIDE.0);
             parts.take_while(|part| explain(period(*part)).next().is_some()).last().unwrap_or(0.0)
@@ -199,27 +213,37 @@ fn akin(guess: Guess) -> Vec<Guess> {
 
 /// Guesses all over the place.
 fn coarse(kind: Kind, hints: &Hints) -> Vec<Guess> {
+    // One grid for all that is suggested, so that no period is tried twice.
+    let nearest = |period: f64| (period.ln() / STEP.ln()).round() as i32;
+    let around = |period: &f64| nearest(period / SPREAD)..=nearest(period * SPREAD);
+    let periods: BTreeSet<_> = hints.periods.iter().flat_map(around).collect();
     let mut guesses = Vec::new();
-    for &suggested in &hints.periods {
-        let steps = (SPREAD.ln() / STEP.ln()) as i32;
-        for period in (-steps..=steps).map(|i| suggested * STEP.powi(i)) {
-            for &count in &hints.counts {
-                for edges in edges(kind, period, hints) {
-                    let guess = Guess { kind, count, period, edges, counts_denied: false };
-                    guesses.push(guess);
-                    if kind != Kind::TokenBucket {
-                        guesses.push(Guess { counts_denied: true, ..guess });
-                    }
-                }
+    for period in periods.into_iter().map(|i| STEP.powi(i)) {
+        for &count in &hints.counts {
+            for edges in edges(kind, period, hints) {
+                let guess = Guess { kind, count, period, edges, counts_denied: false, rounds_down: true };
+                guesses.extend(variants(guess));
             }
         }
     }
     guesses
 }
 
+/// The same limiter as it counts, or not, what may be counted or not.
+fn variants(guess: Guess) -> Vec<Guess> {
+    let denied = Guess { counts_denied: true, ..guess };
+    let exact = |guess| Guess { rounds_down: false, ..guess };
+    match guess.kind {
+        Kind::TokenBucket => vec![guess],
+        Kind::FixedWindow | Kind::SlidingLog => vec![guess, denied],
+        Kind::SlidingCounter => vec![guess, denied, exact(guess), exact(denied)],
+    }
+}
+
 fn edges(kind: Kind, period: f64, hints: &Hints) -> Vec<Edges> {
     let seen = hints.edges.iter().map(|edge| Edges::Clock(*edge));
-    let anywhere = (0..PHASES).map(|i| Edges::Clock(period * f64::from(i) / f64::from(PHASES)));
+    // In the middle of all answers, so that a period that is not quite right does harm to neither end.
+    let anywhere = (0..PHASES).map(|i| Edges::Clock(hints.middle + period * f64::from(i) / f64::from(PHASES)));
     match kind {
         Kind::TokenBucket | Kind::SlidingLog => vec![Edges::FirstCall],
         Kind::FixedWindow => [Edges::FirstCall].into_iter().chain(seen).collect(),
@@ -228,11 +252,15 @@ fn edges(kind: Kind, period: f64, hints: &Hints) -> Vec<Edges> {
 }
 
 fn neighbours(guess: Guess, step: f64) -> Vec<Guess> {
-    let mut near: Vec<_> =
-        [1.0 - step, 1.0 + step].map(|factor| Guess { period: guess.period * factor, ..guess }).into();
-    if let Edges::Clock(edge) = guess.edges {
-        near.extend([-step, step].map(|part| Guess { edges: Edges::Clock(edge + part * guess.period), ..guess }));
-    }
+    let aside = [-step, 0.0, step];
+    let periods = aside.map(|part| Guess { period: guess.period * (1.0 + part), ..guess });
+    let mut near: Vec<_> = match guess.edges {
+        Edges::FirstCall => periods.into(),
+        Edges::Clock(edge) => {
+            let edges = aside.map(|part| Edges::Clock(edge + part * guess.period));
+            periods.iter().flat_map(|period| edges.map(|edges| Guess { edges, ..*period })).collect()
+        }
+    };
     // A bucket's rate is its count by its period: one more that passes at once need not come back sooner.
     let counts = [guess.count.saturating_sub(1), guess.count.saturating_add(1)].into_iter().filter(|count| *count > 0);
     near.extend(counts.map(|count| {

@@ -61,6 +61,8 @@ pub(super) struct Guess {
     pub(super) edges: Edges,
     /// Do denied calls count too?
     pub(super) counts_denied: bool,
+    /// Of the window before, does only a whole number of calls overlap?
+    pub(super) rounds_down: bool,
 }
 
 /// What a guessed limiter holds of one key.
@@ -94,7 +96,7 @@ impl Model {
 
     /// Would a call at this instant pass? Seconds.
     pub(super) fn admits(&self, at: f64) -> bool {
-        let Guess { kind, count, period, .. } = self.guess;
+        let Guess { kind, count, period, rounds_down, .. } = self.guess;
         let count = f64::from(count);
         match &self.state {
             State::Bucket { level, at: last } => (level + (at - last).max(0.0) * count / period).min(count) >= 1.0,
@@ -102,15 +104,15 @@ impl Model {
             State::Windows { .. } => {
                 let (from, present, before) = self.windows(at);
                 let overlap = if kind == Kind::FixedWindow { 0.0 } else { before * (1.0 - (at - from) / period) };
-                // A part of a call does not count, as in those that reckon in whole numbers.
-                overlap.floor() + present + 1.0 <= count
+                let overlap = if rounds_down { overlap.floor() } else { overlap };
+                overlap + present + 1.0 <= count
             }
         }
     }
 
     /// Follows what happened to a call.
     pub(super) fn follow(&mut self, at: f64, is_admitted: bool) {
-        let Guess { count, period, counts_denied, .. } = self.guess;
+        let Guess { kind, count, period, counts_denied, .. } = self.guess;
         let expected = self.admits(at);
         let counts = is_admitted || counts_denied;
         let windows = self.windows(at);
@@ -135,7 +137,8 @@ impl Model {
             State::Windows { from, count: present, before } => {
                 (*from, *present, *before) = windows;
                 *present += f64::from(u8::from(counts));
-                if expected && !is_admitted && !counts_denied {
+                // Of a counter it cannot be told which of its windows holds more.
+                if kind == Kind::FixedWindow && expected && !is_admitted && !counts_denied {
                     *present = present.max(f64::from(count));
                 }
             }
@@ -181,7 +184,7 @@ mod tests {
     }
 
     fn model(kind: Kind, edges: Edges, counts_denied: bool) -> Model {
-        Model::new(Guess { kind, count: 10, period: 2.0, edges, counts_denied })
+        Model::new(Guess { kind, count: 10, period: 2.0, edges, counts_denied, rounds_down: true })
     }
 
     #[test]
@@ -216,6 +219,8 @@ mod tests {
         assert_eq!(volley(&mut counter, 0.0, 20), 10);
         assert_eq!(volley(&mut counter, 2.01, 20), 1);
         assert_eq!(volley(&mut counter, 3.01, 20), 5);
+        counter.guess.rounds_down = false;
+        assert!(!counter.admits(3.39) && counter.admits(3.41), "the part that overlaps counts too");
     }
 
     #[test]

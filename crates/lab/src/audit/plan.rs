@@ -422,8 +422,8 @@ impl Shown {
         }
     }
 
-    /// What may explain the answers, in seconds from `begin`.
-    pub(super) fn hints(&self, begin: Time) -> Hints {
+    /// What may explain the answers, in seconds from `begin`; their middle is given.
+    pub(super) fn hints(&self, begin: Time, middle: f64) -> Hints {
         let at_once = self.at_once.unwrap_or(1).max(1);
         let mut hints = Hints::default();
         // What came back while the volley lasted did not pass at once.
@@ -438,6 +438,7 @@ impl Shown {
             self.first_return.map(|(_, most)| most.as_secs_f64()),
         ];
         hints.periods.extend(periods.into_iter().flatten().filter(|period| *period > 0.0));
+        hints.middle = middle;
         hints.edges.extend(self.returns.iter().take(6).map(|(at, _)| at.since(begin).as_secs_f64()));
         hints
     }

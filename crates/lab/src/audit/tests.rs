@@ -101,7 +101,7 @@ struct Other {
 
 impl Other {
     fn new(kind: Kind, count: u32, period: f64, counts_denied: bool) -> Self {
-        let guess = Guess { kind, count, period, edges: Edges::FirstCall, counts_denied };
+        let guess = Guess { kind, count, period, edges: Edges::FirstCall, counts_denied, rounds_down: true };
         Self { guess, models: HashMap::new(), field: "" }
     }
 
@@ -177,6 +177,14 @@ fn sliding_windows_are_told_from_fixed_ones() {
     assert_found(&report, Kind::SlidingLog, 20, 10.0);
     let report = audited(Other::new(Kind::SlidingCounter, 20, 2.0, false), None, &options());
     assert_found(&report, Kind::SlidingCounter, 20, 10.0);
+}
+
+#[test]
+fn the_sliding_windows_of_the_core_are_found_too() {
+    for (limit, burst, rate) in [("20/s", 20, 20.0), ("100/10s", 100, 10.0)] {
+        let report = audited(Exact::new(limit, Algorithm::SlidingCounter), None, &options());
+        assert_found(&report, Kind::SlidingCounter, burst, rate);
+    }
 }
 
 #[test]
