@@ -40,10 +40,10 @@
 //! `+info` lets [`RedisStore::probe`] say what server it is, and `+pttl` lets a bucket be looked into; all three are
 //! optional.
 //!
-//! Read `scripts/decide.lua` first, then `terms`, `names` and `wire` (how a decision gets there and back). Then the way:
-//! `address` (what a URL says), `route`, `link` (a queue), `serve` (its task), `call`, and for a cluster `cluster` and
-//! `refresh`. `failure` says what each error speaks against, and `health` when a server is left alone. `reservation` and
-//! `ahead` ask the same script for more.
+//! Read `scripts/head.lua` and `scripts/decide.lua` first, then `terms`, `names` and `wire` (how a decision gets there
+//! and back). Then the way: `address` (what a URL says), `route`, `link` (a queue), `serve` (its task), `call`, and for a
+//! cluster `cluster` and `refresh`. `failure` says what each error speaks against, and `health` when a server is left
+//! alone. `reservation` and `ahead` ask the same script for more.
 
 #![forbid(unsafe_code)]
 

@@ -1,10 +1,16 @@
-//! The script and its name.
+//! The script, which is one to the server and a file for each idea to whoever reads it, and its name.
 
 use redis::{Cmd, cmd};
 
 use crate::wire::Request;
 
-const SOURCE: &str = include_str!("scripts/decide.lua");
+const SOURCE: &str = concat!(
+    include_str!("scripts/head.lua"),
+    include_str!("scripts/bucket.lua"),
+    include_str!("scripts/counter.lua"),
+    include_str!("scripts/log.lua"),
+    include_str!("scripts/decide.lua"),
+);
 
 /// The line of the script that reads the clock, and the only one.
 #[cfg(test)]
