@@ -14,6 +14,8 @@ pub enum Escapes {
     Percent,
     /// `+` for a space, as IIS does.
     Plus,
+    /// Nothing is escaped, not even what ends a field, as Envoy does.
+    Nothing,
 }
 
 impl Escapes {
@@ -21,6 +23,7 @@ impl Escapes {
     #[must_use]
     pub fn decode<'a>(self, raw: &'a [u8]) -> Cow<'a, [u8]> {
         let mark = match self {
+            Self::Nothing => return Cow::Borrowed(raw),
             Self::Backslash | Self::Json => b'\\',
             Self::Percent => b'%',
             Self::Plus => b'+',

@@ -121,6 +121,7 @@ impl Known {
         Some(match self {
             Self::Alb => program.with_required(ALB_FIELDS_REQUIRED),
             Self::Haproxy => program.with_prefix(),
+            Self::Envoy => program.with_bare_quotes(),
             _ => program,
         })
     }

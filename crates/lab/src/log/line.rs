@@ -72,7 +72,7 @@ impl<'a> Line<'a> {
     #[must_use]
     pub fn path_text(&self) -> Cow<'a, str> {
         match self.escapes {
-            Escapes::Percent | Escapes::Plus => String::from_utf8_lossy(self.path()),
+            Escapes::Percent | Escapes::Plus | Escapes::Nothing => String::from_utf8_lossy(self.path()),
             Escapes::Backslash | Escapes::Json => self.text(self.path()),
         }
     }

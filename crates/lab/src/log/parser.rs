@@ -65,7 +65,10 @@ impl Parser {
         }
         *out = Line::default();
         let read = match &self.shape {
-            Shape::Text(program) => program.run(line, &mut self.clock, out),
+            Shape::Text(program) => {
+                out.escapes = program.escapes();
+                program.run(line, &mut self.clock, out)
+            }
             Shape::Json(names) => {
                 out.escapes = Escapes::Json;
                 json::read(line, names, &mut self.clock, out)

@@ -6,7 +6,7 @@
 use crate::log::field::{Field, Values};
 use crate::log::near::near;
 use crate::log::stamp::Clock;
-use crate::log::{Fault, Line};
+use crate::log::{Escapes, Fault, Line};
 
 /// How far into a line the prefix of a syslog is looked for, in bytes.
 const SYSLOG_BYTES_MAX: usize = 160;
@@ -63,6 +63,8 @@ enum Stop {
     Byte(u8),
     /// Before a quotation mark that no backslash escapes.
     Quote,
+    /// Before the text behind it, whole: nothing is escaped, and values have quotation marks in them.
+    Text,
     /// Before ` [` and a digit: names of users have spaces.
     Bracket,
     /// Before a space, or at the end of the line.
@@ -82,6 +84,8 @@ pub struct Program {
     known: usize,
     /// May the prefix of a syslog stand before it?
     has_prefix: bool,
+    /// How its values are escaped.
+    escapes: Escapes,
 }
 
 impl Program {
@@ -104,7 +108,14 @@ impl Program {
             }
         }
         let known = steps.iter().rposition(|step| is_needed(step.field)).map_or(0, |at| at + 1);
-        Self { head: Text::new(text(0)), required: steps.len(), known, steps, has_prefix: false }
+        Self {
+            head: Text::new(text(0)),
+            required: steps.len(),
+            known,
+            steps,
+            has_prefix: false,
+            escapes: Escapes::Backslash,
+        }
     }
 
     /// The same; a line may end behind its first `fields` fields.
@@ -117,9 +128,22 @@ impl Program {
         Self { has_prefix: true, ..self }
     }
 
+    /// The same; quotation marks are not escaped, and fields end where all of the text behind them stands.
+    pub(crate) fn with_bare_quotes(mut self) -> Self {
+        for step in self.steps.iter_mut().filter(|step| step.stop == Stop::Quote) {
+            step.stop = Stop::Text;
+        }
+        Self { escapes: Escapes::Nothing, ..self }
+    }
+
     /// Does it have a field of this kind?
     pub(crate) fn has(&self, kind: impl Fn(Field) -> bool) -> bool {
         self.steps.iter().any(|step| kind(step.field))
+    }
+
+    /// How the values of its lines are escaped.
+    pub(crate) const fn escapes(&self) -> Escapes {
+        self.escapes
     }
 
     /// Reads a line into `out`, which is a blank one.
@@ -129,7 +153,7 @@ impl Program {
         rest = self.head.behind(rest).ok_or(Fault::new(&self.head.text, rest))?;
         let mut values = Values::new(out);
         for (at, Step { field, stop, text }) in self.steps.iter().enumerate() {
-            let Some(end) = stop.end(*field, rest) else {
+            let Some(end) = stop.end(*field, text, rest) else {
                 // The line was cut off here.
                 if *stop == Stop::Quote && at >= self.known {
                     values.take(*field, rest, clock)?;
@@ -151,11 +175,12 @@ impl Program {
 impl Stop {
     /// How long the field is that begins here.
     #[inline]
-    fn end(self, field: Field, rest: &[u8]) -> Option<usize> {
+    fn end(self, field: Field, text: &Text, rest: &[u8]) -> Option<usize> {
         match self {
             Self::Byte(b' ') if field == Field::Time => time_before_space(rest),
             Self::Byte(byte) => near(byte, rest),
             Self::Quote => quote(rest),
+            Self::Text => memchr::memmem::find(rest, text.text.as_bytes()),
             Self::Bracket => {
                 let opens =
                     |at: &usize| rest[..*at].ends_with(b" ") && rest.get(at + 1).is_some_and(u8::is_ascii_digit);

@@ -110,6 +110,13 @@ fn the_formats_of_proxies_are_told_apart() {
         "192.0.2.1 at 1795964668.697000000 method=GET path=/x protocol=HTTP/1.1 host=a.org status=404 bytes=335 \
          agent=probe/1.0 forwarded=203.0.113.9, 192.0.2.1 ns=2000000",
     );
+    // Envoy escapes nothing.
+    check(
+        "envoy",
+        r#"[2026-11-29T15:04:28.697Z] "GET /x\y HTTP/1.1" 404 - 0 335 2 0 "192.0.2.1" "say "hi" \" "id" "a.org" "-""#,
+        "192.0.2.1 at 1795964668.697000000 method=GET path=/x\\y protocol=HTTP/1.1 host=a.org status=404 bytes=335 \
+         agent=say \"hi\" \\ forwarded=192.0.2.1 ns=2000000",
+    );
     let haproxy = r#"127.0.0.1:45776 [29/Nov/2026:15:04:28.687] f b/s1 0/0/0/0/7 404 500 - - ---- 1/1/0/0/0 0/0 {a|b} "GET /x?y=1 HTTP/1.1""#;
     let read = "127.0.0.1 at 1795964668.687000000 method=GET path=/x protocol=HTTP/1.1 status=404 bytes=500 ns=7000000";
     check_detected("haproxy", haproxy, read);
