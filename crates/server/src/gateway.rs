@@ -17,12 +17,12 @@ use tidegate_http::{Cors, Dialects, LimitLayer};
 use tidegate_policy::KeySalt;
 use tower_layer::Layer as _;
 
-use crate::admin::{Operator, Origin};
-use crate::denied::Denied;
-use crate::in_force::Observed;
-use crate::metrics::Metrics;
-use crate::record::{Recorded, Recorder};
-use crate::told::Told;
+use crate::operating::admin::{Operator, Origin};
+use crate::operating::denied::Denied;
+use crate::operating::in_force::Observed;
+use crate::telling::metrics::Metrics;
+use crate::telling::record::{Recorded, Recorder};
+use crate::telling::told::Told;
 use crate::{
     Admin, AdminToken, Believed, Bounds, Clock, Drain, Entrance, HostTold, Jokes, Listener, LogFormat, LogTarget,
     OperationSetup, OtlpEndpoint, Proxy, ProxySetup, Sample, Setup, StoreLevel, UpstreamTls, Upstreams, run,
