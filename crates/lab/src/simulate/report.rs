@@ -51,7 +51,7 @@ pub struct Row {
     pub overshoot: Option<u64>,
     /// Denials of clients who had kept to their rate.
     pub false_denials: Option<u64>,
-    /// When it was stopped, since there were [`ARRIVALS_MAX`] requests.
+    /// When it was stopped, since there were [`ARRIVALS_MAX`](super::ARRIVALS_MAX) requests.
     pub stopped: Option<Time>,
     /// The longest wait that was told.
     pub longest_wait: Duration,
