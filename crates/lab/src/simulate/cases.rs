@@ -58,7 +58,7 @@ fn run_by(algorithm: Algorithm, limit: &str, script: impl IntoIterator<Item = (u
     let quota = limit.parse::<Limit>().unwrap().quota().unwrap().with_algorithm(algorithm).unwrap();
     let promises = vec![Pace::new(quota.rate().count(), quota.rate().period())];
     let mut script = Script::new(script);
-    let course = Course { promises, keyed: Keyed::Client, end: Time::MAX };
+    let course = Course::new(promises, Keyed::Client, Time::MAX);
     let tally = course.run(&mut One::new(quota, 1), &mut script, None).unwrap();
     (script.replies, tally)
 }

@@ -76,7 +76,7 @@ impl Simulation {
 
     fn row(&self, contestant: &Contestant, ground: &Ground, end: Time) -> Result<Row, SimulateError> {
         let keyed = if matches!(contestant, Contestant::Policies { .. }) { Keyed::Client } else { self.keyed };
-        let course = Course { promises: contestant.promises(), keyed, end };
+        let course = Course::new(contestant.promises(), keyed, end);
         let (tally, state_bytes) = self.go(contestant, ground, &course, None)?;
         let mut series = None;
         if let Some(bins) = self.bins {

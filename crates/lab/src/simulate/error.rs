@@ -4,7 +4,7 @@ use std::fmt;
 
 use tidegate_core::{Algorithm, CHARGES_MAX, Limit, QuotaError, Time};
 
-use super::tally::REMEMBERED_MAX;
+use super::engine::REMEMBERED_MAX;
 use super::{CLIENTS_MAX, PATTERNS_MAX, PatternError};
 use crate::words::{Clock, grouped};
 

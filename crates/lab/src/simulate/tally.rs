@@ -15,9 +15,6 @@ use crate::{Most, Worst};
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The instants that are remembered at most for the windows of all keys, in 16 bytes each and with room to grow.
-pub(super) const REMEMBERED_MAX: usize = 20_000_000;
-
 /// What was counted.
 #[derive(Debug)]
 pub(super) struct Tally {
@@ -91,10 +88,10 @@ impl Tally {
         self.false_denials += u64::from(kept_to_it);
     }
 
-    /// Is more remembered than memory is given to it?
+    /// How many instants are remembered for the windows, of all keys.
     #[inline]
-    pub(super) fn is_full(&self) -> bool {
-        self.remembered > REMEMBERED_MAX
+    pub(super) const fn remembered(&self) -> usize {
+        self.remembered
     }
 
     /// The most that passed of one key in any second.
