@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use tidegate::{Clock as _, SystemClock, Time};
 use tidegate_lab::ConditionError;
-use tidegate_lab::log::{Bound, FILES_MAX, Feed, Feeds, Format, FormatError, Source, Zone, ZoneError, moment};
+use tidegate_lab::log::{Bound, FILES_MAX, Feed, Feeds, Format, FormatError, Place, PlaceError, Source, moment};
 use tidegate_lab::replay::{Filter, Options, Progress};
 
 use crate::flags::Wrong;
@@ -31,9 +31,10 @@ pub(crate) struct LogFlags {
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = format)]
     format: Asked,
 
-    /// The zone of times that name none, such as +02:00.
-    #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = zone)]
-    tz: Zone,
+    /// The zone of times that name none, such as +02:00 or Europe/Berlin. Of an hour that comes twice, the one is meant
+    /// that is nearer to the line before.
+    #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = place)]
+    tz: Place,
 
     /// Only requests from this moment on, such as 2026-11-29 or 2026-11-29T15:04:28Z.
     #[arg(long, value_name = "TIME")]
@@ -73,7 +74,7 @@ impl LogFlags {
             return Err(Wrong::new("standard input, -, can be read but once").into());
         }
         let open = |path: &PathBuf| -> anyhow::Result<Feed> {
-            Ok(Feed::new(Source::open(path)?, self.format.as_ref(), self.tz)?)
+            Ok(Feed::new(Source::open(path)?, self.format.as_ref(), self.tz.clone())?)
         };
         Ok(Feeds::new(self.logs.iter().map(open).collect::<anyhow::Result<_>>()?))
     }
@@ -84,7 +85,7 @@ impl LogFlags {
     /// A moment cannot be read.
     pub(crate) fn options(&self, top: usize) -> Result<Options, Wrong> {
         let moment = |flag: &str, text: &Option<String>| match text {
-            Some(text) => moment(text, self.tz).map(Some).map_err(|error| Wrong::new(format_args!("{flag}: {error}"))),
+            Some(text) => moment(text, &self.tz).map(Some).map_err(|error| Wrong::new(format_args!("{flag}: {error}"))),
             None => Ok(None),
         };
         let (since_s, until_s) = (moment("--since", &self.since)?, moment("--until", &self.until)?);
@@ -113,7 +114,7 @@ fn format(text: &str) -> Result<Asked, FormatError> {
     if text.eq_ignore_ascii_case("auto") { Ok(None) } else { text.parse().map(Some) }
 }
 
-fn zone(text: &str) -> Result<Zone, ZoneError> {
+fn place(text: &str) -> Result<Place, PlaceError> {
     text.parse()
 }
 

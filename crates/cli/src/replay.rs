@@ -19,6 +19,7 @@ use crate::say;
 ///
 /// The decisions are those of the proxy, on the log's own time. What cannot be read is counted and shown, never dropped.
 #[derive(Args)]
+#[command(after_long_help = CONDITIONS)]
 pub(crate) struct Replay {
     #[command(flatten)]
     logs: LogFlags,
@@ -54,6 +55,18 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "FILE", action = ArgAction::Set, num_args = 0..=1, default_missing_value = IN_TERMINAL)]
     plot: Option<PathBuf>,
 }
+
+const CONDITIONS: &str = "\
+Conditions are comparisons, joined by and, or, not and parentheses: name operator value, where an operator is one of
+= != < <= > >= ~ !~ and a value is a word, or a text in quotes.
+
+  --where    numbers: status, bytes, duration (seconds); texts, for = != and, as regular expressions, ~ !~:
+             method, path, target, query, host, protocol, client, user, agent, referer, forwarded
+  --fail-if  figures: lines, requests, clients, admitted, denied, denied_clients, unparsed, late; with % a share:
+             of the requests for admitted and denied, of the clients for denied_clients, of the lines for the
+             last two
+
+Try it: `tidegate replay access.log --limit '60/min burst 20' --where 'status < 500' --fail-if 'denied > 1%'`";
 
 impl Replay {
     pub(crate) fn run(self) -> anyhow::Result<()> {

@@ -1,4 +1,5 @@
-//! What README.md says is so: its commands are understood, and what it shows is what the program prints.
+//! What README.md and the page on choosing a limit say is so: their commands are understood, and what they show is what
+//! the program prints.
 
 mod support;
 
@@ -28,8 +29,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join("..")
 }
 
-fn blocks() -> Vec<Block> {
-    let readme = root().join("README.md");
+fn blocks(page: &str) -> Vec<Block> {
+    let readme = root().join(page);
     let readme = fs::read_to_string(&readme).unwrap_or_else(|error| panic!("{}: {error}", readme.display()));
     let mut blocks = Vec::new();
     let mut lines = readme.lines();
@@ -43,9 +44,9 @@ fn blocks() -> Vec<Block> {
 }
 
 /// Each call of the program in a console block: its arguments, and the lines that are shown below it.
-fn calls() -> Vec<(Vec<String>, Vec<String>)> {
+fn calls(page: &str) -> Vec<(Vec<String>, Vec<String>)> {
     let mut calls = Vec::new();
-    for block in blocks().into_iter().filter(|block| block.language == "console") {
+    for block in blocks(page).into_iter().filter(|block| block.language == "console") {
         let mut lines = block.lines.into_iter().peekable();
         while let Some(line) = lines.next() {
             let shown = std::iter::from_fn(|| lines.next_if(|line| !line.starts_with("$ "))).collect();
@@ -60,9 +61,10 @@ fn calls() -> Vec<(Vec<String>, Vec<String>)> {
 
 /// The words of a command line as a shell splits them, where it has single quotes and nothing else to look out for.
 fn words(line: &str) -> Vec<String> {
-    assert!(!line.contains(['"', '\\', '|', '>', '&', '#']), "read it as a shell does: {line}");
     let mut words = vec![];
     for (i, part) in line.split('\'').enumerate() {
+        let is_plain = !part.contains(['"', '\\', '|', '>', '&', '#']);
+        assert!(is_plain || i % 2 == 1, "read it as a shell does: {line}");
         match i % 2 {
             0 => words.extend(part.split_whitespace().map(str::to_owned)),
             _ => words.push(part.to_owned()),
@@ -75,7 +77,8 @@ fn words(line: &str) -> Vec<String> {
 fn each_proxy_that_it_starts_would_start() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
-    let proxies = calls().into_iter().map(|(arguments, _)| arguments).filter(|arguments| arguments[0] == "proxy");
+    let proxies =
+        calls("README.md").into_iter().map(|(arguments, _)| arguments).filter(|arguments| arguments[0] == "proxy");
     let mut count = 0;
     for arguments in proxies {
         // A port that is taken is what it finds last, when it has understood everything else.
@@ -90,12 +93,22 @@ fn each_proxy_that_it_starts_would_start() {
 
 #[test]
 fn what_other_commands_print_is_what_it_shows() {
+    assert!(check_printed("README.md") >= 1, "the README explains a limit");
+}
+
+#[test]
+fn what_is_said_of_choosing_a_limit_is_what_is_printed() {
+    assert!(check_printed("docs/choosing-a-limit.md") >= 8);
+}
+
+/// How many commands there were.
+fn check_printed(page: &str) -> usize {
     // The log that it replays.
     let folder = TempDir::new().unwrap();
     fs::copy(apache_logs(), folder.path().join("access.log")).unwrap();
     let mut count = 0;
     let is_by_itself = |name: &str| name != "proxy" && !CALLERS.contains(&name);
-    for (arguments, mut shown) in calls().into_iter().filter(|(arguments, _)| is_by_itself(&arguments[0])) {
+    for (arguments, mut shown) in calls(page).into_iter().filter(|(arguments, _)| is_by_itself(&arguments[0])) {
         let tried = run_in(folder.path(), &arguments);
         assert_eq!(tried.code, Some(0), "{arguments:?}: {}", tried.err);
         let mut printed: Vec<_> = tried.out.lines().collect();
@@ -106,14 +119,16 @@ fn what_other_commands_print_is_what_it_shows() {
         assert_eq!(printed, shown, "{arguments:?}");
         count += 1;
     }
-    assert!(count >= 1, "the README explains a limit");
+    count
 }
 
 #[test]
 fn each_service_that_it_calls_could_be_this_one() {
     let proxy = Proxy::start(&["--limit", "20/s burst 5"]);
     let mut called = Vec::new();
-    for (mut arguments, shown) in calls().into_iter().filter(|(arguments, _)| CALLERS.contains(&&*arguments[0])) {
+    for (mut arguments, shown) in
+        calls("README.md").into_iter().filter(|(arguments, _)| CALLERS.contains(&&*arguments[0]))
+    {
         let url = arguments.iter_mut().find(|argument| argument.starts_with("http://")).expect("a URL");
         *url = proxy.url();
         let tried = run_in(&root(), &arguments);
@@ -126,7 +141,7 @@ fn each_service_that_it_calls_could_be_this_one() {
 
 #[test]
 fn the_fourth_answer_is_the_one_that_it_shows() {
-    let block = blocks().into_iter().find(|block| block.language == "http").unwrap();
+    let block = blocks("README.md").into_iter().find(|block| block.language == "http").unwrap();
     let [head, body] =
         [block.lines.split(|line| line.is_empty()).next(), block.lines.split(|line| line.is_empty()).nth(1)];
     let proxy = Proxy::start(&["--limit", "3/min"]);

@@ -119,6 +119,56 @@ fn what_is_looked_at_can_be_narrowed() {
 }
 
 #[test]
+fn br_184_a_slow_response_is_replayed_when_its_request_came() {
+    let second = |minute: u32, second: u32| line(1, minute * 60 + second, "/");
+    let folder = folder("log", [second(5, 24), second(0, 22), second(5, 25)].concat().as_bytes());
+    let replay = |reorder: &str| {
+        let limits = ["--limit", "1/min", "--reorder", reorder];
+        let report = report(&folder.path().join("log"), &limits);
+        figures(&report, ["requests", "denied", "late"])
+    };
+    // In the order of time allow, allow, deny; as they came, with the late one at the stream's time, allow, deny, deny.
+    assert_eq!(replay("600"), [3, 1, 0]);
+    assert_eq!(replay("1"), [3, 2, 1]);
+}
+
+#[test]
+fn br_185_times_without_a_zone_are_taken_as_one_that_is_said() {
+    let line =
+        |time: &str| format!("192.0.2.1:1 [{time}] f b/s1 0/0/0/0/0 200 1 - - ---- 1/1/0/0/0 0/0 \"GET / HTTP/1.1\"\n");
+    // The clock in Berlin is put back from 3:00 to 2:00, so that these two are a second apart.
+    let log = line("25/Oct/2026:02:59:59.500") + &line("25/Oct/2026:02:00:00.500");
+    let Run { out, .. } = replay(log.as_bytes(), &["--limit", "1/2s", "--tz", "Europe/Berlin", "--reorder", "7200"]);
+    assert!(
+        out.contains("denied     1, ") && out.contains("span       2026-10-25 00:59:59 to 2026-10-25 01:00:00"),
+        "{out}"
+    );
+    assert!(
+        out.contains("zone       times that name no zone are taken as Europe/Berlin (--tz names another)"),
+        "{out}"
+    );
+    let Run { out, .. } = replay(log.as_bytes(), &["--limit", "1/2s"]);
+    assert!(out.contains("are taken as UTC") && out.contains("late       1 line came later"), "{out}");
+}
+
+#[test]
+fn br_187_a_format_that_drifts_is_reported_with_its_lines() {
+    let drifted =
+        "192.0.2.46 - - [23/May/2022:14:50:37 +0800] \"POST /m HTTP/1.1\" store=1&op=2 346 \"-\" \"okhttp\" \"-\"\n";
+    let log = drifted.repeat(10) + &(0..10).map(|second| line(1, second, "/")).collect::<String>();
+    let Run { code, out, err } = replay(log.as_bytes(), &["--limit", "1/s"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    for said in [
+        "read       10 of 20 lines, 50.00%",
+        "unread     10 lines, such as",
+        "log:1: status expected, got store=1&op=2",
+        "(--format names another format, or writes one down)",
+    ] {
+        assert!(out.contains(said), "no {said:?} in\n{out}");
+    }
+}
+
+#[test]
 fn the_clients_come_as_a_table() {
     let log = apache_logs();
     let csv = run(&["replay", log.to_str().unwrap(), "--limit", "60/min burst 20", "--top", "2", "--csv"]).out;
@@ -143,7 +193,10 @@ fn a_mistake_is_named_with_its_place() {
         (&["--limit", "1/s", "--since", "2026-11-30", "--until", "2026-11-29"], "--until is not after --since"),
         (&["--limit", "1/s", "--format", "combine"], "there is no format `combine`; there are auto, caddy"),
         (&["--limit", "1/s", "--format", "$status"], "`$status` does not say when a request came"),
-        (&["--limit", "1/s", "--tz", "CET"], "expected UTC or a distance from it, such as +02:00"),
+        (
+            &["--limit", "1/s", "--tz", "Middle/Earth"],
+            "expected UTC or a distance from it, such as +02:00, or the name of a zone",
+        ),
         (&["--limit", "1/s", "--json", "--csv"], "'--json' cannot be used with '--csv'"),
         (&["--limit", "1/s", "--compare", "10/m"], "--compare '10/m' is neither a file nor a limit"),
         (&["--limit", "1/s", "--config", "x.toml"], "what is limited stands in the file alone"),
@@ -388,7 +441,7 @@ fn the_names_in_json_stay() {
     let names: Vec<_> = json.as_object().unwrap().keys().cloned().collect();
     assert_eq!(
         names.join(" "),
-        "admitted blank broken by_status clients denied denied_clients excluded first_unix_s has_whole_stamps \
+        "admitted assumed_zone blank broken by_status clients denied denied_clients excluded first_unix_s has_whole_stamps \
          last_unix_s late least_left limits lines logs requests timeline top_clients top_paths unparsed \
          unparsed_examples unseen"
     );

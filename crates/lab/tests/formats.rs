@@ -43,8 +43,11 @@ fn replayed(name: &str, format: Option<&str>, limit: &str, filter: Option<&str>)
     replay(&mut Feeds::new(vec![feed]), policies, None, &Options { filter, ..Options::default() }, &mut |_| {})
 }
 
+/// Its name, its requests, and those that were denied.
+type Fate = (String, u64, u64);
+
 /// What became of each client, and of each path.
-fn fates(report: &Report) -> (Vec<(String, u64, u64)>, Vec<(String, u64, u64)>) {
+fn fates(report: &Report) -> (Vec<Fate>, Vec<Fate>) {
     let clients = report.top_clients.iter().map(|line| (line.client.clone(), line.requests, line.denied)).collect();
     let mut paths: Vec<_> =
         report.top_paths.iter().map(|line| (line.path.clone(), line.requests, line.denied)).collect();

@@ -10,7 +10,7 @@
 use std::fmt;
 use std::io;
 
-use crate::log::{Fault, Format, Known, LINES_LOOKED_AT, Line, Lines, NextLine, Parsed, Parser, Source, Zone, detect};
+use crate::log::{Fault, Format, Known, LINES_LOOKED_AT, Line, Lines, NextLine, Parsed, Parser, Place, Source, detect};
 
 /// The most bytes of a line that a message shows.
 const SHOWN_BYTES_MAX: usize = 120;
@@ -33,7 +33,7 @@ impl Feed {
     ///
     /// # Errors
     /// It cannot be read, or its format is not known.
-    pub fn new(source: Source, format: Option<&Format>, zone: Zone) -> Result<Self, UnknownFormat> {
+    pub fn new(source: Source, format: Option<&Format>, place: impl Into<Place>) -> Result<Self, UnknownFormat> {
         let name = source.name().to_owned();
         let mut lines = Lines::new(source);
         let format = match format {
@@ -41,7 +41,7 @@ impl Feed {
             None => found(&name, &mut lines)?,
         };
         // Of an empty log nothing is read, in whichever format.
-        let parser = Parser::new(format.as_ref().unwrap_or(&Format::Known(Known::Combined)), zone);
+        let parser = Parser::new(format.as_ref().unwrap_or(&Format::Known(Known::Combined)), place);
         Ok(Self { name, format, lines, parser, newest_s: 0, line: 0, is_at_end: false })
     }
 
@@ -49,6 +49,12 @@ impl Feed {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The place that its times were taken to be from, if any named no zone.
+    #[must_use]
+    pub fn assumed_place(&self) -> Option<&Place> {
+        self.parser.assumed_place()
     }
 
     /// The format that it is read in; `None` if it is empty, and none was asked for.

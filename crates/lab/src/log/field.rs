@@ -116,7 +116,7 @@ impl<'l, 'a> Values<'l, 'a> {
 
     /// Does the line have what a request must have: a time and a client?
     #[inline]
-    pub(crate) fn finish(self, clock: &Clock) -> Result<(), Fault<'a>> {
+    pub(crate) fn finish(self, clock: &mut Clock) -> Result<(), Fault<'a>> {
         if !self.has_time {
             if self.date.is_empty() {
                 return Err(Fault::new("time", &[]));

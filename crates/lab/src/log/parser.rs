@@ -5,7 +5,7 @@ use crate::log::json_names::{CADDY, Name, TRAEFIK, USUAL};
 use crate::log::program::Program;
 use crate::log::stamp::Clock;
 use crate::log::w3c::Fields;
-use crate::log::{Escapes, Fault, Format, Known, Line, Zone, json};
+use crate::log::{Escapes, Fault, Format, Known, Line, Place, json};
 
 /// Reads the lines of one file, in order: a line can say how those behind it are to be read.
 #[derive(Clone, Debug)]
@@ -36,9 +36,9 @@ pub enum Parsed<'a> {
 }
 
 impl Parser {
-    /// A parser of lines in this format. `zone` is that of stamps that name none.
+    /// A parser of lines in this format. `place` is where stamps are from that name no zone.
     #[must_use]
-    pub fn new(format: &Format, zone: Zone) -> Self {
+    pub fn new(format: &Format, place: impl Into<Place>) -> Self {
         let (shape, is_stamped_at_end) = match format {
             Format::Custom { program, is_stamped_at_end, .. } => {
                 (Shape::Text(Box::new(program.clone())), *is_stamped_at_end)
@@ -51,7 +51,13 @@ impl Parser {
                 None => (Shape::Fields(None), true),
             },
         };
-        Self { shape, clock: Clock::new(zone), is_stamped_at_end }
+        Self { shape, clock: Clock::new(place.into()), is_stamped_at_end }
+    }
+
+    /// The place that stamps were taken to be from, if any named no zone.
+    #[must_use]
+    pub fn assumed_place(&self) -> Option<&Place> {
+        self.clock.assumed()
     }
 
     /// Reads a line, without the end of the line. A request is written into `out`, which is large, and so is not handed

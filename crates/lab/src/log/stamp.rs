@@ -5,7 +5,7 @@
 //! seconds, so the last minute is remembered.
 
 use crate::log::calendar::{DAY_S, days};
-use crate::log::{Fault, Zone};
+use crate::log::{Fault, Place, Zone};
 
 /// When a request came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,8 +40,9 @@ const MONTHS: [&[u8; 3]; 12] =
 /// Reads stamps, and remembers the last minute.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
-    /// The zone of stamps that name none.
-    zone: Zone,
+    /// Where stamps are from that name no zone; whether there were any, and what the last of them meant.
+    place: Place,
+    last_s: Option<i64>,
     /// `17/May/2015:10:05`, and the distance from UTC.
     minute: [u8; 17],
     offset: [u8; 6],
@@ -49,8 +50,8 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    pub(crate) fn new(zone: Zone) -> Self {
-        Self { zone, minute: [0; 17], offset: [0; 6], minute_s: 0 }
+    pub(crate) fn new(place: Place) -> Self {
+        Self { place, last_s: None, minute: [0; 17], offset: [0; 6], minute_s: 0 }
     }
 
     /// Reads a stamp that stands in one field.
@@ -69,9 +70,9 @@ impl Clock {
     }
 
     /// Reads a day and a time of day that stand in fields of their own.
-    pub(crate) fn read_apart<'a>(&self, date: &'a [u8], time: &'a [u8]) -> Result<Stamp, Fault<'a>> {
+    pub(crate) fn read_apart<'a>(&mut self, date: &'a [u8], time: &'a [u8]) -> Result<Stamp, Fault<'a>> {
         if time.is_empty() {
-            return self.clone().read(date);
+            return self.read(date);
         }
         let day = day(date).ok_or(Fault::new("date", date))?;
         let of_day = of_day(time).ok_or(Fault::new("time", time))?;
@@ -98,9 +99,18 @@ impl Clock {
         since_1970(text).ok_or(fault)
     }
 
-    fn stamp<'a>(&self, day: i64, of_day: OfDay, text: &'a [u8]) -> Result<Stamp, Fault<'a>> {
-        let ahead_s = i64::from(of_day.zone.unwrap_or(self.zone).ahead_s());
-        let stamp = whole(day * DAY_S + of_day.minute * 60 + of_day.second - ahead_s, text)?;
+    /// The place that stamps were taken to be from, if any named no zone.
+    pub(crate) fn assumed(&self) -> Option<&Place> {
+        self.last_s.map(|_| &self.place)
+    }
+
+    fn stamp<'a>(&mut self, day: i64, of_day: OfDay, text: &'a [u8]) -> Result<Stamp, Fault<'a>> {
+        let local_s = day * DAY_S + of_day.minute * 60 + of_day.second;
+        let unix_s = match of_day.zone {
+            Some(zone) => local_s - i64::from(zone.ahead_s()),
+            None => *self.last_s.insert(self.place.unix_s(local_s, self.last_s)),
+        };
+        let stamp = whole(unix_s, text)?;
         Ok(match of_day.ns {
             Some(ns) => Stamp { ns, is_whole: false, ..stamp },
             None => stamp,
@@ -108,18 +118,18 @@ impl Clock {
     }
 }
 
-/// A moment as people write it: a date, or a date and a time, in any of the shapes of a stamp. Seconds since 1970; `zone`
-/// is that of what names none.
+/// A moment as people write it: a date, or a date and a time, in any of the shapes of a stamp. Seconds since 1970;
+/// `place` is where it is meant that names no zone.
 ///
 /// # Errors
 /// It is no moment.
-pub fn moment(text: &str, zone: Zone) -> Result<u64, String> {
+pub fn moment(text: &str, place: &Place) -> Result<u64, String> {
     let wrong = || format!("`{text}` is no moment; expected one such as 2026-11-29 or 2026-11-29T15:04:28Z");
     let bytes = text.as_bytes();
     let stamp = match (day(bytes), bytes.len()) {
-        (Some(day), _) => whole(day * DAY_S - i64::from(zone.ahead_s()), bytes),
-        (None, 16) => return moment(&format!("{text}:00"), zone),
-        (None, _) => Clock::new(zone).read(bytes),
+        (Some(day), _) => whole(place.unix_s(day * DAY_S, None), bytes),
+        (None, 16) => return moment(&format!("{text}:00"), place),
+        (None, _) => Clock::new(place.clone()).read(bytes),
     };
     stamp.map(|stamp| stamp.unix_s).map_err(|_| wrong())
 }
@@ -257,7 +267,7 @@ mod tests {
 
     #[test]
     fn br_185_offsets_are_part_of_the_time() {
-        let mut clock = Clock::new(Zone::UTC);
+        let mut clock = Clock::new(Zone::UTC.into());
         let mut at = |text: &'static str| clock.read(text.as_bytes()).unwrap().unix_s;
         assert_eq!(at("25/Oct/2026:02:00:00 +0100") - at("25/Oct/2026:02:59:59 +0200"), 1);
         assert_eq!(at("05/Apr/2026:02:00:00 +1000") - at("05/Apr/2026:02:59:59 +1100"), 1);

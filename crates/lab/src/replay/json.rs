@@ -22,6 +22,7 @@ pub fn to_json(report: &Report) -> Value {
         "excluded": report.excluded,
         "late": report.late,
         "has_whole_stamps": report.has_whole_stamps,
+        "assumed_zone": report.assumed_place,
         "logs": report.logs.iter().map(|(log, format)| json!({ "log": log, "format": format })).collect::<Vec<_>>(),
         "unparsed_examples": report.examples.iter()
             .map(|example| json!({ "log": example.log, "line": example.line, "what": example.what }))

@@ -22,6 +22,8 @@ pub struct Report {
     pub late: u64,
     /// Does a log tell whole seconds only? Then requests were spread over their second.
     pub has_whole_stamps: bool,
+    /// Where times were taken to be from that name no zone, if there were any.
+    pub assumed_place: Option<String>,
     /// What cannot be read, by example.
     pub examples: Vec<Example>,
     /// Logs that end where they should not, in words.

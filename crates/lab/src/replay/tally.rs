@@ -187,6 +187,7 @@ impl Tally {
             requests: intake.requests,
             late: intake.late,
             has_whole_stamps: intake.has_whole_stamps,
+            assumed_place: feeds.as_slice().iter().find_map(Feed::assumed_place).map(ToString::to_string),
             examples: intake.examples,
             broken: intake.broken,
             blind_spots: self.here.engine.blind_spots(),

@@ -3,6 +3,7 @@
 use std::fmt::{Display, Write as _};
 
 use crate::replay::{Count, Outcome, Report, Share, Timeline};
+use crate::words::counted;
 
 /// The width of the names in front of lines.
 const NAME_WIDTH: usize = 10;
@@ -51,7 +52,7 @@ impl Out {
         let used = report.requests + report.excluded;
         self.entry("read", &format_args!("{} of {} lines, {}", Count(used), Count(readable), Share(used, readable)));
         if report.unparsed > 0 {
-            self.entry("unread", &format_args!("{} lines, such as", Count(report.unparsed)));
+            self.entry("unread", &format_args!("{}, such as", counted(report.unparsed, "line", "lines")));
             for example in &report.examples {
                 self.entry("", &format_args!("  {}:{}: {}", example.log, example.line, example.what));
             }
@@ -60,14 +61,18 @@ impl Out {
         report.broken.iter().for_each(|broken| self.entry("broken", broken));
         report.blind_spots.iter().for_each(|spot| self.entry("unseen", spot));
         if report.late > 0 {
-            let late = Count(report.late);
-            self.entry("late", &format_args!("{late} lines came later than the bound, and were taken as they came"));
+            let late = counted(report.late, "line", "lines");
+            self.entry("late", &format_args!("{late} came later than the bound, taken at the stream's time"));
         }
         if report.has_whole_stamps {
             self.entry("time", &"whole seconds; the requests of one second are spread over it evenly, in their order");
         }
+        if let Some(place) = &report.assumed_place {
+            self.entry("zone", &format_args!("times that name no zone are taken as {place} (--tz names another)"));
+        }
         if report.excluded > 0 {
-            self.entry("left out", &format_args!("{} requests, as was asked for", Count(report.excluded)));
+            let excluded = counted(report.excluded, "request", "requests");
+            self.entry("left out", &format_args!("{excluded}, as was asked for"));
         }
         if let Some((first, last)) = report.span {
             self.entry("span", &format_args!("{first} to {last} UTC"));
@@ -78,12 +83,10 @@ impl Out {
         let Outcome { admitted, denied, denied_clients, .. } = report.outcome;
         let (requests, clients) = (report.requests, report.clients);
         self.line(&"");
-        self.entry("requests", &format_args!("{} from {} clients", Count(requests), Count(clients)));
+        let from = counted(clients, "client", "clients");
+        self.entry("requests", &format_args!("{} from {from}", Count(requests)));
         self.entry("admitted", &format_args!("{}, {}", Count(admitted), Share(admitted, requests)));
-        let of = match denied_clients {
-            1 => "1 client".to_owned(),
-            count => format!("{} clients", Count(count)),
-        };
+        let of = counted(denied_clients, "client", "clients");
         self.entry(
             "denied",
             &format_args!(
@@ -111,10 +114,10 @@ impl Out {
         self.entry(
             "  denied",
             &format_args!(
-                "{}, {}, of {} clients",
+                "{}, {}, of {}",
                 Count(there.denied),
                 Share(there.denied, report.requests),
-                Count(there.denied_clients)
+                counted(there.denied_clients, "client", "clients")
             ),
         );
         let (worse, better) = (comparison.newly_denied_clients, comparison.newly_admitted_clients);

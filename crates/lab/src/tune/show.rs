@@ -41,7 +41,7 @@ fn write_text(out: &mut String, answer: &Answer) -> std::fmt::Result {
         writeln!(out, "  {:<14} {}{}", written(quota), touches(touch), smaller.unwrap_or_default())?;
         if !answer.apart.is_empty() {
             let (clients, denied) = (Count(apart.clients), Count(apart.denied));
-            writeln!(out, "  {:<14} and of those set apart {clients}, {denied} requests", "")?;
+            writeln!(out, "  {:<14} and {clients} of those set apart, {denied} requests", "")?;
         }
     }
     for period in periods {
