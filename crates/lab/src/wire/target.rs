@@ -60,8 +60,10 @@ impl FromStr for Target {
         if authority.as_str().contains('@') {
             return Err(TargetError::UserInfo);
         }
-        let port = match authority.port() {
-            Some(port) => port.as_str().parse().map_err(|_| TargetError::NoUrl)?,
+        // Not by `Authority::port`, which takes a port that is too large for none.
+        let port = match authority.as_str()[authority.host().len()..].strip_prefix(':').filter(|port| !port.is_empty())
+        {
+            Some(port) => port.parse().map_err(|_| TargetError::NoUrl)?,
             None if is_tls => 443,
             None => 80,
         };
