@@ -31,8 +31,8 @@ pub(crate) struct LogFlags {
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = format)]
     format: Asked,
 
-    /// The zone of times that name none, such as +02:00 or Europe/Berlin. Of an hour that comes twice, the one is meant
-    /// that is nearer to the line before.
+    /// The zone of times that name none, such as +02:00 or Europe/Berlin. Of an hour that comes twice the earlier one is
+    /// meant, unless that is 15 minutes before the line before.
     #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = place)]
     tz: Place,
 

@@ -1,8 +1,8 @@
 //! The clock on the wall of a place, for logs whose times name no zone.
 //!
 //! A place is a distance from UTC, or a name such as `Europe/Berlin`, whose changes are read from the system's files
-//! (TZif, RFC 8536). Where a clock is put back an hour comes twice; which one a line means is told by the lines before
-//! it: the one that is nearer to the last.
+//! (TZif, RFC 8536). Where a clock is put back an hour comes twice; which one a line means is told by the line before it:
+//! the earlier one, unless that would be a large step back.
 
 use std::fmt;
 use std::fs;
@@ -17,6 +17,8 @@ const FOLDER: &str = "/usr/share/zoneinfo";
 const CHANGES_MAX: usize = 4_096;
 /// No change is further than this from a local time that it makes ambiguous.
 const NEAR_S: i64 = 2 * 86_400;
+/// Lines are out of order by less than this.
+const STEP_BACK_S: i64 = 15 * 60;
 /// Files whose changes end before 2037 go on by a rule, which is not read here.
 const UNIX_S_2037: i64 = 2_114_380_800;
 
@@ -41,8 +43,8 @@ impl Place {
         let zones = std::iter::once(before).chain(near.map(|(_, zone)| *zone));
         let moments = zones.map(|zone| (local_s - i64::from(zone.ahead_s()), zone));
         let is_shown = |moment: &(i64, Zone)| self.at(moment.0) == moment.1;
-        let nearness = |moment: &(i64, Zone)| last_s.map_or(moment.0, |last| (moment.0 - last).abs());
-        let found = moments.filter(is_shown).min_by_key(nearness);
+        let is_step_back = |moment: i64| last_s.is_some_and(|last| moment < last - STEP_BACK_S);
+        let found = moments.filter(is_shown).min_by_key(|(moment, _)| (is_step_back(*moment), *moment));
         // An hour that is left out when the clock is put forward: as if it had not been put yet.
         found.map_or(local_s - i64::from(before.ahead_s()), |(moment, _)| moment)
     }
@@ -144,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn br_185_a_repeated_hour_is_the_one_that_is_nearer_to_the_lines_before() {
+    fn br_185_a_repeated_hour_is_resolved_by_the_order_of_the_lines() {
         let berlin: Place = "Europe/Berlin".parse().unwrap();
         // Midnight of 25 October 2026 as a clock in UTC shows it; there it is put back at 3:00.
         let midnight = 1_792_886_400;
