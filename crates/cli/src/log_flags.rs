@@ -70,8 +70,13 @@ impl LogFlags {
             ))
             .into());
         }
-        if self.logs.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
-            return Err(Wrong::new("standard input, -, can be read but once").into());
+        for (at, path) in self.logs.iter().enumerate() {
+            let is_again = self.logs[..at].contains(path);
+            if is_again && path.as_os_str() == "-" {
+                return Err(Wrong::new("standard input, -, can be read but once").into());
+            } else if is_again {
+                return Err(Wrong::new(format_args!("{} is named twice", path.display())).into());
+            }
         }
         let open = |path: &PathBuf| -> anyhow::Result<Feed> {
             Ok(Feed::new(Source::open(path)?, self.format.as_ref(), self.tz.clone())?)

@@ -119,6 +119,17 @@ fn what_is_looked_at_can_be_narrowed() {
 }
 
 #[test]
+fn br_180_clients_of_ipv6_are_networks() {
+    let line = |client: &str| format!("{client} - - [07/Sep/2023:15:58:36 +0200] \"GET / HTTP/2.0\" 302 360\n");
+    let log =
+        ["fe80::a00:27ff:fe00:1%enp0s8", "::1", "2001:db8::1", "[2001:db8::1]:443", "2001:db8::2"].map(line).concat();
+    let folder = folder("log", log.as_bytes());
+    let report = report(&folder.path().join("log"), &["--limit", "1/min"]);
+    assert_eq!(figures(&report, FIGURES), [5, 3, 2, 1]);
+    assert_eq!(report["top_clients"][0]["client"], "2001:db8::");
+}
+
+#[test]
 fn br_184_a_slow_response_is_replayed_when_its_request_came() {
     let second = |minute: u32, second: u32| line(1, minute * 60 + second, "/");
     let folder = folder("log", [second(5, 24), second(0, 22), second(5, 25)].concat().as_bytes());
@@ -205,6 +216,7 @@ fn a_mistake_is_named_with_its_place() {
         (&["--limit", "1/s", "--json", "--plot"], "--plot without a file draws in the terminal, where --json and"),
         (&["--limit", "1/s", "--plot", "log"], "--plot log: name it FILE.svg or FILE.png"),
         (&["--limit", "1/s", "--html", "log"], "--html log: name it FILE.html"),
+        (&["--limit", "1/s", "log"], "log is named twice"),
         (&["--limit", "1/s", "-", "-"], "standard input, -, can be read but once"),
         (&[], "--limit <LIMIT>"),
     ] {
