@@ -3,6 +3,7 @@
 //! Read `stream` first (from lines to requests in the order of time), then `engine` (policies at work on them), `tally`
 //! (what is counted) and `report`.
 
+mod blind_spots;
 mod clients;
 mod engine;
 mod fail_if;

@@ -4,6 +4,7 @@ use tidegate_core::Time;
 use tidegate_policy::{Client, Policies};
 
 use crate::log::{Feed, Feeds, Line, Origin, Utc};
+use crate::replay::blind_spots::blind_spots;
 use crate::replay::engine::Ruling;
 use crate::replay::paths::{PathNumber, Paths};
 use crate::replay::report::{ByStatus, ClientLine, Comparison, Left, Outcome, PathLine};
@@ -190,7 +191,7 @@ impl Tally {
             assumed_place: feeds.as_slice().iter().find_map(Feed::assumed_place).map(ToString::to_string),
             examples: intake.examples,
             broken: intake.broken,
-            blind_spots: self.here.engine.blind_spots(),
+            blind_spots: blind_spots(self.here.engine.policies()),
             clients: self.clients.active().count() as u64,
             span: self.span_s.map(|(first, last)| (utc(first), utc(last))),
             outcome: self.here.outcome(),
