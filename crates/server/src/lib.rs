@@ -19,6 +19,7 @@ mod client;
 mod gateway;
 mod operating;
 mod proxy;
+mod resp;
 mod telling;
 mod undone;
 mod upstream;

@@ -1,0 +1,218 @@
+//! `CL.THROTTLE` and `THROTTLE`: numbers into a limit, and a decision into five numbers.
+//!
+//! Both bring the whole limit with each call, and count it in whole tokens and whole seconds. They differ in what a
+//! burst is: of `CL.THROTTLE` (redis-cell) `max_burst` comes on top of the one that passes anyway, of `THROTTLE`
+//! (throttlecrab) it is all that passes at once. They differ in their replies too, and nobody can tell from a reply
+//! which of the two it is.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tidegate_core::{Cost, Decision, Quota, QuotaError, Rate};
+
+/// What the reply to a call of `CL.THROTTLE` leaves away of a wait: redis-cell counts in whole milliseconds.
+const DROPPED: Duration = Duration::from_millis(1);
+
+/// The two commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// redis-cell's.
+    Cell,
+    /// throttlecrab's.
+    Crab,
+}
+
+/// A call, read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Throttle {
+    pub(super) dialect: Dialect,
+    pub(super) key: Bytes,
+    pub(super) quota: Quota,
+    pub(super) cost: Cost,
+}
+
+/// Why a call is refused. Its `Display` is the reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// Too few or too many words.
+    Usage(Dialect),
+    /// A word that is no integer.
+    NoInteger(Dialect, String),
+    /// A count or a period of zero.
+    Zero(Dialect),
+    /// A number below zero, which would give back.
+    Negative(&'static str),
+    /// A limit that cannot be exact.
+    Quota(QuotaError),
+}
+
+impl Dialect {
+    /// What stands in front of an error that the peer knows too.
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::Cell => "Cell error: Store error: ",
+            Self::Crab => "ERR ",
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Cell => "cl.throttle",
+            Self::Crab => "throttle",
+        }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(dialect) => write!(
+                f,
+                "{}Usage: {} <key> <max_burst> <count per period> <period> [<quantity>]",
+                dialect.prefix(),
+                dialect.name()
+            ),
+            Self::NoInteger(dialect, word) => {
+                write!(f, "{}Couldn't parse as integer: {}", dialect.prefix(), word.escape_default())
+            }
+            Self::Zero(dialect) => write!(f, "{}Zero rates are not supported", dialect.prefix()),
+            Self::Negative(what) => write!(f, "ERR {what} must not be negative"),
+            Self::Quota(error) => write!(f, "ERR {error}"),
+        }
+    }
+}
+
+impl Throttle {
+    /// Reads the words behind the command's name.
+    pub(super) fn read(dialect: Dialect, words: &[Bytes]) -> Result<Self, Refused> {
+        let (key, numbers) = match words {
+            [key, numbers @ ..] if (3..=4).contains(&numbers.len()) => (key, numbers),
+            _ => return Err(Refused::Usage(dialect)),
+        };
+        let integer = |word: &Bytes| {
+            let text = std::str::from_utf8(word).ok();
+            let number = text.and_then(|text| text.parse::<i64>().ok());
+            number.ok_or_else(|| Refused::NoInteger(dialect, String::from_utf8_lossy(word).into_owned()))
+        };
+        let numbers = numbers.iter().map(integer).collect::<Result<Vec<_>, _>>()?;
+        let [burst, count, period] = [numbers[0], numbers[1], numbers[2]];
+        let quantity = numbers.get(3).copied().unwrap_or(1);
+        if count == 0 || period == 0 {
+            return Err(Refused::Zero(dialect));
+        }
+        let named = [("max_burst", burst), ("count", count), ("period", period), ("quantity", quantity)];
+        if let Some((name, _)) = named.iter().find(|(_, number)| *number < 0) {
+            return Err(Refused::Negative(name));
+        }
+        let [burst, count, period, quantity] = [burst, count, period, quantity].map(i64::unsigned_abs);
+        let burst = match dialect {
+            Dialect::Cell => burst.saturating_add(1),
+            Dialect::Crab => burst,
+        };
+        let rate = Rate::new(count, Duration::from_secs(period)).map_err(Refused::Quota)?;
+        let quota = Quota::with_burst(rate, burst).map_err(Refused::Quota)?;
+        Ok(Self { dialect, key: key.clone(), quota, cost: Cost::new(quantity) })
+    }
+
+    /// The five numbers of the reply.
+    pub(super) fn reply(&self, decision: &Decision) -> [i64; 5] {
+        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let (limit, remaining) = (number(self.quota.burst()), number(decision.remaining()));
+        let reset = decision.reset_after();
+        match self.dialect {
+            Dialect::Cell => {
+                let retry = decision.retry_after().map_or(-1, |wait| number(seconds_of_cell(wait)));
+                let is_limited = i64::from(!decision.is_allowed());
+                [is_limited, limit, remaining, retry, number(seconds_of_cell(reset))]
+            }
+            Dialect::Crab => {
+                let retry = decision.retry_after().map_or(0, |wait| number(seconds_up(wait)));
+                [i64::from(decision.is_allowed()), limit, remaining, number(seconds_up(reset)), retry]
+            }
+        }
+    }
+}
+
+/// Whole seconds, rounded up from whole milliseconds.
+fn seconds_of_cell(span: Duration) -> u64 {
+    span.as_secs() + u64::from(Duration::from_nanos(u64::from(span.subsec_nanos())) >= DROPPED)
+}
+
+fn seconds_up(span: Duration) -> u64 {
+    span.as_secs() + u64::from(span.subsec_nanos() > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use serde_json::Value;
+    use tidegate_core::{State, Time, decide};
+
+    use super::*;
+
+    fn call(dialect: Dialect, words: &[&str]) -> Result<Throttle, Refused> {
+        let words: Vec<_> = words.iter().map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
+        Throttle::read(dialect, &words)
+    }
+
+    /// The conversations that were recorded from redis-cell, beside the checkout.
+    fn recorded() -> Vec<Value> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors/cl-throttle.jsonl");
+        let text = fs::read_to_string(&path);
+        let text = text.unwrap_or_else(|error| panic!("{}, which this test replays: {error}", path.display()));
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn each_recorded_conversation_is_answered_as_redis_cell_does() {
+        let conversations = recorded();
+        assert_eq!(conversations.len(), 90);
+        for conversation in conversations {
+            let (mut state, mut now, mut before) = (State::FULL, Time::from_secs(1_764_428_645), None);
+            for step in conversation["calls"].as_array().unwrap() {
+                now = now.saturating_add(Duration::from_millis(step["wait_ms"].as_u64().unwrap_or(0)));
+                let words: Vec<_> =
+                    step["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+                match call(Dialect::Cell, &[&["k"], &words[..]].concat()) {
+                    Ok(throttle) => {
+                        if let Some(before) = before.filter(|before| *before != throttle.quota) {
+                            state = tidegate_core::carry_over(&before, &throttle.quota, state, now);
+                        }
+                        before = Some(throttle.quota);
+                        let (decision, next) = decide(&throttle.quota, state, throttle.cost, now);
+                        state = next;
+                        let reply = Value::from(throttle.reply(&decision).to_vec());
+                        assert_eq!(reply, step["reply"], "{words:?} of {conversation}");
+                    }
+                    Err(refused) => assert_eq!(step["reply"]["error"], refused.to_string(), "{words:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn both_dialects_say_what_is_left_in_their_own_words() {
+        let decided = |dialect, state| {
+            let throttle = call(dialect, &["k", "4", "2", "1"]).unwrap();
+            throttle.reply(&decide(&throttle.quota, state, throttle.cost, Time::from_secs(100)).0)
+        };
+        assert_eq!(decided(Dialect::Cell, State::FULL), [0, 5, 4, -1, 1]);
+        assert_eq!(decided(Dialect::Crab, State::FULL), [1, 4, 3, 1, 0]);
+        let empty = State::from_parts(5, Time::from_secs(100));
+        assert_eq!(decided(Dialect::Cell, empty), [1, 5, 0, 1, 3]);
+        let empty = State::from_parts(4, Time::from_secs(100));
+        assert_eq!(decided(Dialect::Crab, empty), [0, 4, 0, 2, 1]);
+    }
+
+    #[test]
+    fn numbers_that_make_no_limit_are_refused_by_name() {
+        let refused = |words: &[&str]| call(Dialect::Cell, words).unwrap_err().to_string();
+        assert_eq!(refused(&["k", "15", "0", "60"]), "Cell error: Store error: Zero rates are not supported");
+        assert_eq!(refused(&["k", "-1", "30", "60"]), "ERR max_burst must not be negative");
+        assert_eq!(refused(&["k", "15", "30", "60", "-1"]), "ERR quantity must not be negative");
+        assert!(refused(&["k", "15", "30", "9223372036854775807"]).starts_with("ERR "));
+    }
+}
