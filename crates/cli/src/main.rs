@@ -25,6 +25,7 @@ mod replay;
 mod sample;
 mod say;
 mod screen;
+mod serve;
 mod settings;
 mod signals;
 mod simulate;
@@ -58,6 +59,7 @@ Try it: `tidegate proxy --limit 3/min`, then `curl -i http://127.0.0.1:8080/` fo
 #[derive(Subcommand)]
 enum Command {
     Proxy(Box<proxy::Proxy>),
+    Serve(Box<serve::Serve>),
     Explain(explain::Explain),
     Check(Box<check::Check>),
     Simulate(Box<simulate::Simulate>),
@@ -103,6 +105,7 @@ impl Command {
     fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Proxy(proxy) => proxy.run(),
+            Self::Serve(serve) => serve.run(),
             Self::Explain(explain) => explain.run(),
             Self::Check(check) => check.run(),
             Self::Simulate(simulate) => simulate.run(),

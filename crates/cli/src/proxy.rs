@@ -58,7 +58,7 @@ impl Proxy {
             let config = Config { policies: start.config.policies, proxy: start.flags.to_settings() };
             return say::answer(config.to_toml().as_bytes());
         }
-        start.flags.admin.check()?;
+        start.flags.admin.face.check()?;
         let (policies, options) = (&start.config.policies, TableOptions::with_keys(start.flags.serving.max_keys()));
         let clock = SystemClock::new();
         match self.store.open(options, policies)? {
@@ -162,7 +162,7 @@ impl Start {
         }
 
         let (listeners, bound) = self.flags.serving.bind()?;
-        let admin = self.flags.admin.bind()?;
+        let admin = self.flags.admin.face.bind()?;
         let drain = Drain::new();
         signals::drain_on_signal(&drain)?;
         if let Some(certificates) = certificates {

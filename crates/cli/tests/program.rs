@@ -44,7 +44,9 @@ fn check_refused(arguments: &[&str], message: &str) {
 fn help_is_what_it_was() {
     check_snapshot("help.txt", &answer(&["--help"]));
     assert_eq!(answer(&["-h"]), answer(&["help"]));
-    for name in ["proxy", "explain", "check", "simulate", "replay", "tune", "load", "audit", "completions", "man"] {
+    for name in
+        ["proxy", "serve", "explain", "check", "simulate", "replay", "tune", "load", "audit", "completions", "man"]
+    {
         check_snapshot(&format!("help-{name}.txt"), &answer(&[name, "--help"]));
         assert_eq!(answer(&[name, "--help"]), answer(&["help", name]));
     }

@@ -74,21 +74,24 @@ fn words(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn each_proxy_that_it_starts_would_start() {
+fn each_server_that_it_starts_would_start() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
-    let proxies =
-        calls("README.md").into_iter().map(|(arguments, _)| arguments).filter(|arguments| arguments[0] == "proxy");
-    let mut count = 0;
-    for arguments in proxies {
+    let mut counts = [0, 0];
+    for (arguments, _) in calls("README.md") {
+        let (kind, listen) = match &*arguments[0] {
+            "proxy" => (0, "--listen"),
+            "serve" => (1, "--resp"),
+            _ => continue,
+        };
         // A port that is taken is what it finds last, when it has understood everything else.
-        let own = ["--listen", &taken, "--admin", "off"].map(str::to_owned);
+        let own = [listen, &taken, "--admin", "off"].map(str::to_owned);
         let tried = run_in(&root(), &[arguments.clone(), own.to_vec()].concat());
         assert_eq!(tried.code, Some(1), "{arguments:?}: {}", tried.err);
         assert!(tried.err.contains("cannot listen on"), "{arguments:?}: {}", tried.err);
-        count += 1;
+        counts[kind] += 1;
     }
-    assert!(count >= 2, "the README starts a proxy");
+    assert!(counts[0] >= 2 && counts[1] == 1, "the README starts proxies and a decision server");
 }
 
 #[test]
@@ -107,7 +110,7 @@ fn check_printed(page: &str) -> usize {
     let folder = TempDir::new().unwrap();
     fs::copy(apache_logs(), folder.path().join("access.log")).unwrap();
     let mut count = 0;
-    let is_by_itself = |name: &str| name != "proxy" && !CALLERS.contains(&name);
+    let is_by_itself = |name: &str| !["proxy", "serve"].contains(&name) && !CALLERS.contains(&name);
     for (arguments, mut shown) in calls(page).into_iter().filter(|(arguments, _)| is_by_itself(&arguments[0])) {
         let tried = run_in(folder.path(), &arguments);
         assert_eq!(tried.code, Some(0), "{arguments:?}: {}", tried.err);

@@ -16,6 +16,7 @@
 
 mod bounds;
 mod client;
+mod decision_server;
 mod gateway;
 mod operating;
 mod proxy;
@@ -34,11 +35,13 @@ pub use client::proxy_protocol::{ProxyProtocol, UnknownProxyProtocol};
 pub use client::serve::{Setup, serve, serve_all};
 pub use client::tls::{CERTIFICATES_MAX, Part, Pem, Tls, TlsError};
 pub use client::workers::run;
+pub use decision_server::{DecisionServer, DecisionSetup};
 pub use gateway::{AccessLogSetup, Gateway, GatewaySetup, Notice, TraceSetup};
 pub use operating::admin::{Admin, AdminToken, AdminTokenError};
 pub use operating::operation::OperationSetup;
 pub use proxy::joke::Jokes;
 pub use proxy::service::{Answer, Clock, Proxy, ProxySetup};
+pub use resp::{Password, Resp, RespMetrics, RespSetup, resp_bounds};
 pub use telling::access_log::{LogFormat, LogTarget, UnknownFormat};
 pub use telling::admin_metrics::AdminMetrics;
 pub use telling::config_metrics::ConfigMetrics;

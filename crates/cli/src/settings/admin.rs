@@ -22,9 +22,9 @@ const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHO
 /// The permission of everybody to read a file.
 const OTHERS_READ: u32 = 0o004;
 
-/// What operators can do, and where.
+/// Where operators come in, and what they must show.
 #[derive(Args, Clone, Default)]
-pub(crate) struct AdminFlags {
+pub(crate) struct AdminFace {
     /// Where an operator finds /livez, /readyz, /metrics and what is below /v1: an address, or off. Beyond the loopback
     /// it needs --admin-token-file. [default: 127.0.0.1:9464]
     #[arg(long, value_name = "ADDRESS")]
@@ -34,6 +34,13 @@ pub(crate) struct AdminFlags {
     /// machine is an operator.
     #[arg(long, value_name = "FILE")]
     admin_token_file: Option<Given<PathBuf>>,
+}
+
+/// What operators can do, and where.
+#[derive(Args, Clone, Default)]
+pub(crate) struct AdminFlags {
+    #[command(flatten)]
+    pub(crate) face: AdminFace,
 
     /// How many of the keys that are denied most are known, at /v1/denied. [default: 0]
     #[arg(long, value_name = "COUNT")]
@@ -52,8 +59,8 @@ pub(crate) struct AdminFlags {
 impl Group for AdminFlags {
     fn fields(&mut self) -> Vec<(&'static str, &mut dyn Field)> {
         vec![
-            ("admin", &mut self.admin),
-            ("admin_token_file", &mut self.admin_token_file),
+            ("admin", &mut self.face.admin),
+            ("admin_token_file", &mut self.face.admin_token_file),
             ("denied_keys", &mut self.denied_keys),
             ("denied_keys_hashed", &mut self.denied_keys_hashed),
             ("key_hash_salt", &mut self.key_hash_salt),
@@ -61,7 +68,7 @@ impl Group for AdminFlags {
     }
 }
 
-impl AdminFlags {
+impl AdminFace {
     /// Refuses what would let strangers in.
     pub(crate) fn check(&self) -> Result<(), Wrong> {
         match self.address() {
@@ -95,6 +102,16 @@ impl AdminFlags {
         Ok(listeners.into_iter().next())
     }
 
+    /// What operators must show, if anything.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn token(&self) -> anyhow::Result<Option<AdminToken>> {
+        self.admin_token_file.as_deref().map(token).transpose()
+    }
+}
+
+impl AdminFlags {
     /// What operators can do with a store of which this is known.
     ///
     /// # Errors
@@ -103,7 +120,7 @@ impl AdminFlags {
         Ok(OperationSetup {
             denied_keys: self.denied_keys.as_ref().map_or(0, |count| count.0),
             are_denied_hashed: self.denied_keys_hashed,
-            token: self.admin_token_file.as_deref().map(token).transpose()?,
+            token: self.face.token()?,
             ..store
         })
     }

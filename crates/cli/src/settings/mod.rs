@@ -18,6 +18,7 @@ use clap::Args;
 use tidegate::policy::file::Setting;
 use tidegate_server::Bounds;
 
+pub(crate) use self::admin::AdminFace;
 use self::admin::AdminFlags;
 use self::answers::Answers;
 use self::entrance::EntranceFlags;

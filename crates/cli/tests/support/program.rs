@@ -52,7 +52,14 @@ pub(crate) fn run_in<S: AsRef<OsStr>>(folder: &Path, arguments: &[S]) -> Run {
     }
 }
 
-/// A running `tidegate proxy`, ended with the test.
+/// A decision server with these flags, on ports of the kernel's choice.
+pub(crate) fn deciding<S: AsRef<OsStr>>(flags: &[S]) -> Command {
+    let mut command = command(&["serve", "--resp", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    command.args(flags);
+    command
+}
+
+/// A running `tidegate proxy` or `tidegate serve`, ended with the test.
 pub(crate) struct Proxy {
     child: Child,
     said: Arc<Said>,
@@ -92,9 +99,10 @@ impl Proxy {
                 listener.more.notify_all();
             }
         });
-        let started = said.wait_for("curl -i ");
-        let scheme = if started.contains(" on https://") { " on https://" } else { " on http://" };
-        let (address, admin) = (after(&started, scheme), after(&started, "admin      http://"));
+        let started = said.wait_for("  try  ");
+        let before =
+            [" on https://", " on http://", " on "].into_iter().find(|before| started.contains(before)).unwrap();
+        let (address, admin) = (after(&started, before), after(&started, "admin      http://"));
         Self { child, said, address, admin }
     }
 

@@ -77,22 +77,40 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
+    let bounds = setup.bounds.clone();
+    let setup = Arc::new(setup);
+    let connection = |accepted, drain: Drain| {
+        let (service, setup) = (service.clone(), Arc::clone(&setup));
+        async move {
+            let open = setup.connections.open();
+            let end = converse(accepted, service, &setup, &drain).await;
+            open.ended(end);
+        }
+    };
+    serve_each(listeners, &bounds, shutdown, connection).await
+}
+
+/// Hands each connection on these listeners to `connection`, until `shutdown` is ready; then the switch that it was given
+/// turns, and it has the grace period to end.
+///
+/// # Errors
+/// A listener is not one that this runtime can wait for.
+pub(crate) async fn serve_each<F, C>(
+    listeners: Vec<Listener>,
+    bounds: &Bounds,
+    shutdown: impl Future<Output = ()>,
+    connection: F,
+) -> io::Result<()>
+where
+    F: Fn(Accepted, Drain) -> C,
+    C: Future<Output = ()> + Send + 'static,
+{
     let doors = Doors::open(listeners)?;
-    let grace = setup.bounds.grace;
     let drain = Drain::new();
     let mut tasks = JoinSet::new();
-    let room = Arc::new(Semaphore::new(setup.bounds.connections_max.clamp(1, Semaphore::MAX_PERMITS)));
+    let room = Arc::new(Semaphore::new(bounds.connections_max.clamp(1, Semaphore::MAX_PERMITS)));
     {
-        let shared = Arc::new((setup, drain.clone()));
-        let accepting = accept(doors, &mut tasks, room, |accepted| {
-            let (service, shared) = (service.clone(), Arc::clone(&shared));
-            async move {
-                let (setup, drain) = &*shared;
-                let open = setup.connections.open();
-                let end = converse(accepted, service, setup, drain).await;
-                open.ended(end);
-            }
-        });
+        let accepting = accept(doors, &mut tasks, room, |accepted| connection(accepted, drain.clone()));
         // The listeners are closed when this block ends.
         tokio::select! {
             () = accepting => {}
@@ -100,7 +118,7 @@ where
         }
     }
     drain.start();
-    let _ = timeout(grace, async { while tasks.join_next().await.is_some() {} }).await;
+    let _ = timeout(bounds.grace, async { while tasks.join_next().await.is_some() {} }).await;
     tasks.shutdown().await;
     Ok(())
 }

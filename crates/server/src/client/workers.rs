@@ -33,13 +33,29 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
+    run_each(listeners, |listeners| serve_all(listeners, service(), setup.clone(), drain.started()), drain)
+}
+
+/// The same with whatever `work` makes of the listeners of one worker, within its runtime.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_each<W>(
+    listeners: Vec<Vec<Listener>>,
+    work: impl Fn(Vec<Listener>) -> W + Sync,
+    drain: &Drain,
+) -> io::Result<()>
+where
+    W: Future<Output = io::Result<()>>,
+{
     let work = |listeners| {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async { serve_all(listeners, service(), setup.clone(), drain.started()).await })
+        runtime.block_on(async { work(listeners).await })
     };
     thread::scope(|scope| {
         let start = |(i, listeners)| {
             let worker = thread::Builder::new().name(format!("tidegate-{i}"));
+            let work = &work;
             worker.spawn_scoped(scope, move || or_drain(work(listeners), drain))
         };
         let workers: Vec<_> = listeners.into_iter().enumerate().map(start).collect();

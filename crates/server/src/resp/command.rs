@@ -98,6 +98,11 @@ impl Reader {
         }
     }
 
+    /// Is no command under way, as far as it was taken from the bytes?
+    pub(super) fn is_between(&self) -> bool {
+        self.missing == 0 && self.looked == 0
+    }
+
     /// One word of an array.
     fn word(&mut self, bytes: &mut BytesMut) -> Result<Option<Bytes>, Unreadable> {
         let length = match (self.length, bytes.first()) {

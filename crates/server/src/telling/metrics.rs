@@ -15,7 +15,7 @@ use crate::telling::limit_metrics::Families;
 use crate::telling::store_level::StoreCollector;
 use crate::{
     AdminMetrics, ConfigMetrics, Connections, Histogram, LimitMetrics, LogLines, OutcomeMetrics, RequestMetrics,
-    SpanMetrics, Statuses, StoreLevel, StoreMetrics, TlsMetrics, UpstreamMetrics,
+    RespMetrics, SpanMetrics, Statuses, StoreLevel, StoreMetrics, TlsMetrics, UpstreamMetrics,
 };
 
 /// The media type of [`Metrics::text`].
@@ -71,6 +71,8 @@ pub struct Metrics {
     pub spans: SpanMetrics,
     /// Who was not let in to the admin face.
     pub admin: AdminMetrics,
+    /// What came over the Redis protocol.
+    pub resp: RespMetrics,
 }
 
 impl Metrics {
@@ -97,6 +99,7 @@ impl Metrics {
         let log_lines = LogLines::register(&mut registry);
         let spans = SpanMetrics::register(&mut registry);
         let admin = AdminMetrics::register(&mut registry);
+        let resp = RespMetrics::register(&mut registry);
         let none = Mutex::default();
         let all = Self {
             registry,
@@ -114,6 +117,7 @@ impl Metrics {
             log_lines,
             spans,
             admin,
+            resp,
         };
         all.replace_limits(limits);
         all
