@@ -116,11 +116,16 @@ impl Caller {
                     self.lines().entry(from).or_default().push(line);
                     return Ok(answer);
                 }
-                Err(error)
-                    if may_be_stale && (error.is_incomplete_message() || error.is_closed() || error.is_canceled()) => {}
+                Err(error) if may_be_stale && self.was_not_served(&error) => {}
                 Err(error) => return Err(CallError::Broken(error)),
             }
         }
+    }
+
+    /// Did the other side end the line before it took the request, or may the request be sent twice?
+    fn was_not_served(&self, error: &hyper::Error) -> bool {
+        let is_unsent = error.is_closed() || error.is_canceled();
+        is_unsent || (error.is_incomplete_message() && self.calling.method.is_idempotent())
     }
 
     /// The line that was used last: the others may close.

@@ -11,8 +11,10 @@ use memchr::memchr;
 
 /// Words of one command.
 pub(super) const WORDS_MAX: usize = 1_024;
-/// The length of a word. Bytes.
-pub(super) const WORD_MAX: usize = 512 * 1024;
+/// The length of a command: of all its words. Bytes.
+pub(super) const BYTES_MAX: usize = 256 * 1024;
+/// The same before the client has said the password.
+pub(super) const STRANGER_BYTES_MAX: usize = 16 * 1024;
 /// The length of a line: a header, or a command in words. Bytes.
 pub(super) const LINE_MAX: usize = 64 * 1024;
 /// The length of a header: a letter and a number.
@@ -26,7 +28,7 @@ pub(super) type Words = Vec<Bytes>;
 pub(super) enum Unreadable {
     /// A number of words that is none, or beyond [`WORDS_MAX`].
     Count,
-    /// A length that is none, or beyond [`WORD_MAX`].
+    /// A length that is none, or makes the command too long.
     Length,
     /// Something other than `$` where a word should begin.
     NoWord(u8),
@@ -40,7 +42,7 @@ impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count => write!(f, "Protocol error: invalid multibulk length (at most {WORDS_MAX})"),
-            Self::Length => write!(f, "Protocol error: invalid bulk length (at most {WORD_MAX})"),
+            Self::Length => write!(f, "Protocol error: invalid bulk length (a command has at most {BYTES_MAX} bytes)"),
             Self::NoWord(byte) => write!(f, "Protocol error: expected '$', got '{}'", byte.escape_ascii()),
             Self::Line => write!(f, "Protocol error: too big inline request (at most {LINE_MAX})"),
             Self::Quotes => f.write_str("Protocol error: unbalanced quotes in request"),
@@ -59,6 +61,8 @@ pub(super) struct Reader {
     length: Option<usize>,
     /// How many bytes of a line were looked at already.
     looked: usize,
+    /// The bytes that the command may still have.
+    room: usize,
 }
 
 impl Reader {
@@ -66,7 +70,7 @@ impl Reader {
     ///
     /// # Errors
     /// What has come is no command.
-    pub(super) fn next(&mut self, bytes: &mut BytesMut) -> Result<Option<Words>, Unreadable> {
+    pub(super) fn next(&mut self, bytes: &mut BytesMut, bytes_max: usize) -> Result<Option<Words>, Unreadable> {
         loop {
             if self.missing > 0 {
                 match self.word(bytes)? {
@@ -83,10 +87,11 @@ impl Reader {
                         Some(..=0) => continue,
                         Some(count) => {
                             self.missing = bounded(count, WORDS_MAX).ok_or(Unreadable::Count)?;
+                            self.room = bytes_max;
                             continue;
                         }
                     },
-                    Some(_) => match self.line(bytes, LINE_MAX, Unreadable::Line)? {
+                    Some(_) => match self.line(bytes, LINE_MAX.min(bytes_max), Unreadable::Line)? {
                         None => return Ok(None),
                         Some(line) => self.words = split(&line)?,
                     },
@@ -110,7 +115,11 @@ impl Reader {
             (None, None) => return Ok(None),
             (None, Some(b'$')) => match self.number(bytes, Unreadable::Length)? {
                 None => return Ok(None),
-                Some(length) => bounded(length, WORD_MAX).ok_or(Unreadable::Length)?,
+                Some(length) => {
+                    let length = bounded(length, self.room).ok_or(Unreadable::Length)?;
+                    self.room -= length;
+                    length
+                }
             },
             (None, Some(byte)) => return Err(Unreadable::NoWord(*byte)),
         };
@@ -230,7 +239,7 @@ mod tests {
         let (mut reader, mut buffer, mut commands) = (Reader::default(), BytesMut::new(), Vec::new());
         for piece in bytes.chunks(piece) {
             buffer.extend_from_slice(piece);
-            while let Some(words) = reader.next(&mut buffer)? {
+            while let Some(words) = reader.next(&mut buffer, BYTES_MAX)? {
                 commands.push(words);
             }
         }
@@ -263,10 +272,10 @@ mod tests {
     fn what_is_announced_costs_nothing_until_it_comes() {
         let mut reader = Reader::default();
         let mut buffer = BytesMut::from(&b"*2147483648\r\n"[..]);
-        assert_eq!(reader.next(&mut buffer), Err(Unreadable::Count));
+        assert_eq!(reader.next(&mut buffer, BYTES_MAX), Err(Unreadable::Count));
         let mut reader = Reader::default();
-        let mut buffer = BytesMut::from(&b"*1024\r\n$524288\r\n"[..]);
-        assert_eq!(reader.next(&mut buffer), Ok(None));
+        let mut buffer = BytesMut::from(&b"*1024\r\n$262144\r\n"[..]);
+        assert_eq!(reader.next(&mut buffer, BYTES_MAX), Ok(None));
         assert!(buffer.capacity() < 1_024 && reader.words.capacity() == 0);
     }
 
@@ -275,7 +284,10 @@ mod tests {
         let refused = |bytes: &[u8]| read(bytes, 7).unwrap_err();
         assert_eq!(refused(b"*1025\r\n"), Unreadable::Count);
         assert_eq!(refused(b"*x\r\n"), Unreadable::Count);
-        assert_eq!(refused(b"*1\r\n$524289\r\n"), Unreadable::Length);
+        assert_eq!(refused(b"*1\r\n$262145\r\n"), Unreadable::Length);
+        let half = [&b"$131072\r\n"[..], &[b'x'; 131_072], b"\r\n"].concat();
+        assert!(read(&[&b"*2\r\n"[..], &half, &half].concat(), 4_096).is_ok());
+        assert_eq!(refused(&[&b"*3\r\n"[..], &half, &half, b"$1\r\n"].concat()), Unreadable::Length);
         assert_eq!(refused(b"*1\r\n$-1\r\n"), Unreadable::Length);
         assert_eq!(refused(b"*1\r\n:1\r\n"), Unreadable::NoWord(b':'));
         assert_eq!(refused(&[b'*'; 100]), Unreadable::Count);

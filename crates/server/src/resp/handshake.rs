@@ -167,7 +167,7 @@ impl Client {
                 self.name = kept(name);
                 to.simple("OK");
             }
-            (b"SETINFO" | b"NO-EVICT" | b"NO-TOUCH" | b"REPLY", _) => to.simple("OK"),
+            (b"SETINFO" | b"NO-EVICT" | b"NO-TOUCH", _) => to.simple("OK"),
             (b"GETNAME", []) if self.name.is_empty() => to.nothing(),
             (b"GETNAME", []) => to.bulk(&self.name),
             (b"ID", []) => to.integer(i64::try_from(self.id).unwrap_or(i64::MAX)),

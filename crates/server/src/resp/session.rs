@@ -5,7 +5,7 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
@@ -13,10 +13,10 @@ use bytes::{Bytes, BytesMut};
 use futures_util::future::join_all;
 use tidegate_core::{Charge, Decision, Source, Store};
 use tokio::io::{AsyncRead, AsyncWriteExt as _, ReadBuf};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::Face;
-use super::command::Reader;
+use super::command::{BYTES_MAX, Reader, STRANGER_BYTES_MAX};
 use super::handshake::{Client, Then};
 use super::reply::Replies;
 use super::throttle::{Dialect, Throttle};
@@ -30,6 +30,17 @@ const REPLIES_MAX: usize = 64 * 1024;
 const PIECE_BYTES: usize = 16 * 1024;
 /// Decisions that a store elsewhere is asked for together.
 const TOGETHER_MAX: usize = 64;
+
+/// What a session does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// There may be more that has come already.
+    Decide,
+    /// More must come first.
+    Read,
+    /// Nothing more follows.
+    Close,
+}
 
 /// A client, served.
 pub(super) struct Session<S> {
@@ -54,57 +65,60 @@ impl<S: Store> Session<S> {
     pub(super) async fn serve(mut self, drain: &Drain) -> End {
         let face = Arc::clone(&self.face);
         let bounds = &face.setup.bounds;
+        // A command that has begun must end in time, however many pieces it comes in.
+        let mut deadline = pin!(sleep(bounds.header_timeout));
         loop {
-            let then = self.decide().await;
+            let (next, commands) = self.decide().await;
             match timeout(bounds.stall_timeout, self.write()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => return End::Broken,
                 Err(_) => return End::TooSlow,
             }
-            if then == Some(Then::Close) {
-                return End::Closed;
+            match next {
+                Next::Close => return End::Closed,
+                Next::Decide => continue,
+                Next::Read => {}
             }
-            if then.is_some() {
-                // There may be more that has come already.
-                continue;
+            let is_between = self.is_between();
+            if commands > 0 {
+                deadline.set(sleep(bounds.header_timeout));
             }
-            // A command that has begun must end in time; between two of them a client may rest for longer.
-            let wait = if self.is_between() { bounds.idle_timeout } else { bounds.stall_timeout };
             tokio::select! {
-                read = timeout(wait, self.read()) => match read {
+                read = timeout(bounds.idle_timeout, self.read()) => match read {
+                    Ok(Ok(true)) if is_between => deadline.set(sleep(bounds.header_timeout)),
                     Ok(Ok(true)) => {}
-                    Ok(Ok(false)) => return End::Closed,
+                    Ok(Ok(false)) | Err(_) => return End::Closed,
                     Ok(Err(_)) => return End::Broken,
-                    Err(_) if self.is_between() => return End::Closed,
-                    Err(_) => return End::TooSlow,
                 },
+                () = &mut deadline, if !is_between => return End::TooSlow,
                 () = drain.started() => return End::Closed,
             }
         }
     }
 
-    /// Decides on what has come, until it is all or replies are enough: `None` if more must come first.
-    async fn decide(&mut self) -> Option<Then> {
-        let mut then = None;
-        while then != Some(Then::Close) && self.replies.bytes.len() < REPLIES_MAX {
-            match self.reader.next(&mut self.input) {
+    /// Decides on what has come, until it is all or replies are enough; and how many commands that were.
+    async fn decide(&mut self) -> (Next, u64) {
+        let (mut next, mut commands) = (Next::Decide, 0);
+        while next == Next::Decide && self.replies.bytes.len() < REPLIES_MAX {
+            let bytes_max = if self.client.is_let_in { BYTES_MAX } else { STRANGER_BYTES_MAX };
+            match self.reader.next(&mut self.input, bytes_max) {
                 Ok(Some(words)) => {
+                    commands += 1;
                     let (name, words) = words.split_first().map_or((&[][..], &[][..]), |(name, rest)| (&**name, rest));
-                    then = Some(self.command(name, words).await);
+                    if self.command(name, words).await == Then::Close {
+                        next = Next::Close;
+                    }
                 }
-                Ok(None) => {
-                    self.settle().await;
-                    return None;
-                }
+                Ok(None) => next = Next::Read,
                 Err(unreadable) => {
                     self.settle().await;
                     self.replies.error(&format!("ERR {unreadable}"));
-                    then = Some(Then::Close);
+                    next = Next::Close;
                 }
             }
         }
         self.settle().await;
-        then
+        (next, commands)
     }
 
     async fn command(&mut self, name: &[u8], words: &[Bytes]) -> Then {
