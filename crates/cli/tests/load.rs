@@ -71,8 +71,11 @@ fn a_herd_that_obeys_comes_back_when_it_was_told_to() {
     let proxy = Proxy::start(&["--limit", "5/s"]);
     let herd = ["--pattern", "retry-herd:clients=1,count=15", "--duration", "8s"];
     let report = loaded(&[&[&*proxy.url()], &herd[..]].concat());
-    // All fifteen ask at once, and those that were denied ask again a second later, until all have passed.
-    assert_eq!((&report["passed"], &report["denied"]), (&15.into(), &15.into()), "{report:#}");
+    // All fifteen ask at once, and those that were denied ask again a second later, until all have passed: 10 and 5
+    // denials, and a few less or more where a token came back while they were being sent.
+    assert_eq!(report["passed"], 15, "{report:#}");
+    assert!((10..=25).contains(&report["denied"].as_u64().unwrap()), "{report:#}");
+    assert!(report["took"].as_f64().unwrap() > 1.9, "{report:#}");
 }
 
 #[test]
