@@ -1,6 +1,8 @@
 //! `tidegate serve`: decisions for whoever asks, in a protocol that clients speak already.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use tidegate_server::{
 };
 
 use crate::call_flags;
+use crate::certificates::CertificateFiles;
 use crate::flags::Wrong;
 use crate::settings::AdminFace;
 use crate::store::StoreFlags;
@@ -32,6 +35,14 @@ pub(crate) struct Serve {
     /// reaches it is served, unless TIDEGATE_RESP_PASSWORD holds a password.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6390")]
     resp: ListenAddress,
+
+    /// A certificate in PEM, with its chain: then clients speak TLS. Read anew when it changes.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+
+    /// The key of the certificate, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
 
     /// Threads that serve; one for each processor unless told otherwise.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1_024))]
@@ -82,12 +93,16 @@ impl Serve {
     ) -> anyhow::Result<()> {
         let bounds = Bounds { grace: self.grace, ..resp_bounds() };
         let password = password()?;
+        let files = self.tls_cert.clone().zip(self.tls_key.clone());
+        let certificates = files.map(|pair| CertificateFiles::new(vec![pair]).open()).transpose()?;
+        let tls = certificates.as_ref().map(|certificates| certificates.tls().clone());
+        let is_secure = tls.is_some();
         let has_password = password.is_some();
         let server = DecisionServer::new(DecisionSetup {
             store,
             level,
             handling: self.store.handling(),
-            resp: RespSetup { bounds, password, ..RespSetup::default() },
+            resp: RespSetup { bounds, password, tls, ..RespSetup::default() },
             token: self.admin.token()?,
         });
         let listeners = self.resp.bind(self.workers());
@@ -101,13 +116,16 @@ impl Serve {
         let admin = self.admin.bind()?;
         let drain = Drain::new();
         signals::drain_on_signal(&drain)?;
+        if let Some(certificates) = certificates {
+            certificates.watch(Arc::clone(server.metrics())).start(signals::hang_ups()?)?;
+        }
         let mut page = say::Page::new(format!("tidegate {} on {address}", env!("CARGO_PKG_VERSION")));
         page.entry("speaks", &"the Redis protocol: CL.THROTTLE as redis-cell, THROTTLE as throttlecrab");
         page.entry("counted", &place);
         if let Some(admin) = &admin {
             page.entry("admin", &format_args!("http://{}/metrics, /livez, /readyz", admin.local_addr()?));
         }
-        page.entry("try", &trial(&address));
+        page.entry("try", &trial(&address, is_secure));
         page.say();
         warning.into_iter().for_each(|warning| say::warning(&warning));
         if let ListenAddress::Tcp { address, .. } = &address
@@ -142,10 +160,11 @@ fn password() -> Result<Option<Password>, Wrong> {
     }
 }
 
-fn trial(address: &ListenAddress) -> String {
+fn trial(address: &ListenAddress, is_secure: bool) -> String {
+    let tls = if is_secure { "--tls " } else { "" };
     let place = match address {
         ListenAddress::Tcp { address, .. } => format!("-h {} -p {}", address.ip(), address.port()),
         ListenAddress::Unix { path, .. } => format!("-s {}", path.display()),
     };
-    format!("redis-cli {place} cl.throttle user-42 15 30 60")
+    format!("redis-cli {tls}{place} cl.throttle user-42 15 30 60")
 }

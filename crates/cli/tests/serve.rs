@@ -293,6 +293,29 @@ fn a_password_is_asked_for_where_there_is_one() {
 }
 
 #[test]
+fn clients_speak_tls_where_there_is_a_certificate() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (cert, key) = (file("cert.pem", pair.cert.pem()), file("key.pem", pair.signing_key.serialize_pem()));
+    let server = served(&["--tls-cert", &cert, "--tls-key", &key]);
+    let port = server.address.port().to_string();
+    let mut redis_cli = Command::new("redis-cli");
+    redis_cli.args(["--tls", "--cacert", &cert, "-h", "localhost", "-p", &port]);
+    let output = redis_cli.args(["cl.throttle", "user", "15", "30", "60"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n16\n15\n-1\n2\n", "{output:?}");
+    let mut clear = Client::to(&server);
+    assert_eq!(clear.ask(&["PING"]), "-ERR this port speaks TLS");
+    let Run { code, err, .. } = run(&["serve", "--resp", "127.0.0.1:0", "--tls-cert", &cert]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("--tls-key"), "{err}");
+}
+
+#[test]
 fn several_servers_count_together_in_a_store() {
     let redis = Redis::start(&[]);
     let flags = ["--store", &redis.url(), "--store-deadline", "5s"];

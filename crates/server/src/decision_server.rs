@@ -55,6 +55,12 @@ impl<S: Store + 'static> DecisionServer<S> {
         Self { resp: Resp::new(store, resp, metrics.resp.clone(), decisions), metrics, token }
     }
 
+    /// What is counted.
+    #[must_use]
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
     /// Serves clients on `listeners`, those of each worker, and operators on `admin`, until `drain` starts and the workers
     /// have drained. The admin face serves until then.
     ///

@@ -15,7 +15,7 @@ use crate::{Believed, Drain, Peer};
 /// What a client of HTTP/2 sends first.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// The first byte of a record with a handshake (RFC 8446, section 5.1).
-const HANDSHAKE: u8 = 0x16;
+pub(crate) const HANDSHAKE: u8 = 0x16;
 /// What somebody is told who speaks HTTP in clear text where TLS is expected.
 const CLEAR_TEXT: &[u8] = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: text/plain\r\n\
     content-length: 50\r\n\r\nThis port speaks TLS; the address begins https://\n";

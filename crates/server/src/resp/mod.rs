@@ -19,12 +19,17 @@ use std::time::Duration;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 use tidegate_core::{Handling, LimitId, Store};
+use tokio::io::AsyncWriteExt as _;
+use tokio::time::timeout;
 
 pub use self::handshake::Password;
 use self::session::Session;
+use crate::client::connection::{Accepted, End};
+use crate::client::entrance::{HANDSHAKE, Refused};
 use crate::client::serve::serve_each;
+use crate::client::socket::Socket;
 use crate::telling::metrics::register;
-use crate::{Bounds, Connections, Drain, LimitMetrics, Listener};
+use crate::{Bounds, Connections, Drain, LimitMetrics, Listener, Tls};
 
 /// The name of the one limit under which all keys are counted: each call brings its numbers.
 pub(crate) const LIMIT: (&str, &str) = ("resp", "throttle");
@@ -34,11 +39,16 @@ const CONNECTIONS_MAX: usize = 20_000;
 /// Clients keep their connections and expect to find them; a client that is gone without a word is not kept for ever.
 const IDLE: Duration = Duration::from_secs(3_600);
 
+/// What somebody is told who speaks in clear text where TLS is expected.
+const CLEAR_TEXT: &[u8] = b"-ERR this port speaks TLS\r\n";
+
 /// What the face is set up with.
 #[derive(Clone, Debug, Default)]
 pub struct RespSetup {
     /// How much it takes, and for how long it waits.
     pub bounds: Bounds,
+    /// Certificates, if clients are to speak TLS.
+    pub tls: Option<Tls>,
     /// What clients must say first, if anything.
     pub password: Option<Password>,
     /// Where its connections are counted.
@@ -92,12 +102,15 @@ impl<S: Store + 'static> Resp<S> {
     /// # Errors
     /// A listener is not one that this runtime can wait for.
     pub async fn serve(&self, listeners: Vec<Listener>, shutdown: impl Future<Output = ()>) -> io::Result<()> {
-        let connection = |accepted: crate::client::connection::Accepted, drain: Drain| {
+        let connection = |accepted: Accepted, drain: Drain| {
             let face = Arc::clone(&self.0);
             async move {
                 let open = face.setup.connections.open();
                 let id = face.clients.fetch_add(1, Relaxed) + 1;
-                let end = Session::new(face, accepted.plain, id).serve(&drain).await;
+                let end = match secured(&face.setup, accepted, &drain).await {
+                    Ok(socket) => Session::new(face, socket, id).serve(&drain).await,
+                    Err(end) => end,
+                };
                 open.ended(end);
             }
         };
@@ -114,6 +127,34 @@ impl<S> Clone for Resp<S> {
 impl<S> fmt::Debug for Resp<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Resp").field("setup", &self.0.setup).finish_non_exhaustive()
+    }
+}
+
+/// The socket as it is, or within TLS if there is a certificate.
+async fn secured(setup: &RespSetup, accepted: Accepted, drain: &Drain) -> Result<Socket, End> {
+    let Accepted { mut plain, is_clear, .. } = accepted;
+    let Some(tls) = setup.tls.as_ref().filter(|_| !is_clear) else { return Ok(Socket::Plain(plain)) };
+    let refused = |why| Err(End::Refused(why));
+    let shake = async {
+        match plain.more().await {
+            Ok(true) if plain.early().first() == Some(&HANDSHAKE) => {}
+            Ok(true) => {
+                // Whether it arrives or not, there is nothing more to do.
+                let _ = plain.write_all(CLEAR_TEXT).await;
+                let _ = plain.shutdown().await;
+                return refused(Refused::Handshake);
+            }
+            Ok(false) | Err(_) => return refused(Refused::Silent),
+        }
+        match tls.acceptor().accept(plain).await {
+            Ok(stream) => Ok(Socket::Tls(Box::new(stream))),
+            Err(_) => refused(Refused::Handshake),
+        }
+    };
+    tokio::select! {
+        // A handshake is large, and many connections have none.
+        shaken = timeout(setup.bounds.header_timeout, Box::pin(shake)) => shaken.unwrap_or(Err(End::TooSlow)),
+        () = drain.started() => refused(Refused::Silent),
     }
 }
 

@@ -22,7 +22,7 @@ use super::reply::Replies;
 use super::throttle::{Dialect, Throttle};
 use crate::Drain;
 use crate::client::connection::End;
-use crate::client::socket::Plain;
+use crate::client::socket::Socket;
 
 /// Bytes of replies that may wait before they are written, and nothing more is decided.
 const REPLIES_MAX: usize = 64 * 1024;
@@ -45,7 +45,7 @@ enum Next {
 /// A client, served.
 pub(super) struct Session<S> {
     face: Arc<Face<S>>,
-    socket: Plain,
+    socket: Socket,
     client: Client,
     reader: Reader,
     input: BytesMut,
@@ -55,7 +55,7 @@ pub(super) struct Session<S> {
 }
 
 impl<S: Store> Session<S> {
-    pub(super) fn new(face: Arc<Face<S>>, socket: Plain, id: u64) -> Self {
+    pub(super) fn new(face: Arc<Face<S>>, socket: Socket, id: u64) -> Self {
         let client = Client::new(id, face.setup.password.as_ref());
         let (reader, input, replies, waiting) = (Reader::default(), BytesMut::new(), Replies::new(), Vec::new());
         Self { face, socket, client, reader, input, replies, waiting }
@@ -191,6 +191,8 @@ impl<S: Store> Session<S> {
             return Ok(());
         }
         self.socket.write_all(&self.replies.bytes).await?;
+        // TLS may keep a part of it.
+        self.socket.flush().await?;
         // A client that rests keeps no memory.
         self.replies.bytes = BytesMut::new();
         Ok(())
