@@ -97,9 +97,9 @@ fn command_of(words: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// The conversations that were recorded from redis-cell, beside the checkout.
+/// The conversations that were recorded from redis-cell.
 fn recorded() -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors/cl-throttle.jsonl");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/cl-throttle.jsonl");
     let text = std::fs::read_to_string(&path);
     let text = text.unwrap_or_else(|error| panic!("{}, which this test replays: {error}", path.display()));
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

