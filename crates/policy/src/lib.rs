@@ -43,7 +43,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Read the modules in this order: `attributes`, `client`, `trust`, `address` (with `forwarded` and `node`, the syntax
+//! Read the modules in this order: `attributes`, `descriptor`, `client`, `trust`, `address` (with `forwarded` and `node`, the syntax
 //! of the fields), `key_parts`, `key`, `caller`; `matching` (with `path`, `path_pattern`, `host_pattern`), `exempt`,
 //! `overrides`, `cost_rule`, `outcome`, `policy`; `policies` (with what is prepared at load: `index`, `path_index`,
 //! `policy_set`, `exemptions`, `together`), `charges`; `succession`, when others take their place, and `single_key`, for an operator; then what is said to people: `considered`, `explain`, `key_text`,
@@ -60,6 +60,7 @@ mod client;
 mod considered;
 mod cookie;
 mod cost_rule;
+mod descriptor;
 mod exempt;
 mod exemptions;
 mod explain;
@@ -102,6 +103,7 @@ pub use charges::{Charges, Place};
 pub use client::{Client, Grouping, GroupingError};
 pub use considered::{Charged, Considered, Say};
 pub use cost_rule::{COST_MAX, CostRule};
+pub use descriptor::{Described, Entry};
 pub use exempt::{Exempt, Exemption, HEALTH_CHECKS};
 pub use explain::{Explanation, Leases, WorstCase};
 pub use host_pattern::{HostPattern, HostPatternError};
