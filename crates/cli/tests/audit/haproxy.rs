@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,8 +11,10 @@ use tempfile::TempDir;
 
 use crate::support::{PATIENCE, free_address};
 
-/// Where Debian puts it.
-const PROGRAM: &str = "/usr/sbin/haproxy";
+/// Where `./test` puts it.
+fn program() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.tools/haproxy/haproxy"))
+}
 
 pub(crate) struct Haproxy {
     child: Child,
@@ -25,9 +28,10 @@ impl Haproxy {
         let (address, folder) = (free_address(), TempDir::new().unwrap());
         let path = folder.path().join("haproxy.cfg");
         fs::write(&path, configuration(address, most, period)).unwrap();
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(program());
         command.arg("-db").arg("-f").arg(&path).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().unwrap_or_else(|error| panic!("{PROGRAM}: {error}; ./test installs it"));
+        let child =
+            command.spawn().unwrap_or_else(|error| panic!("{}: {error}; ./test installs it", program().display()));
         let haproxy = Self { child, address, _folder: folder };
         let since = Instant::now();
         while TcpStream::connect(address).is_err() {
