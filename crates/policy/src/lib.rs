@@ -43,7 +43,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Read the modules in this order: `attributes`, `descriptor`, `client`, `trust`, `address` (with `forwarded` and `node`, the syntax
+//! Read the modules in this order: `attributes`, `descriptor` (with `descriptor_rules`, what is read of
+//! another service's files), `client`, `trust`, `address` (with `forwarded` and `node`, the syntax
 //! of the fields), `key_parts`, `key`, `caller`; `matching` (with `path`, `path_pattern`, `host_pattern`), `exempt`,
 //! `overrides`, `cost_rule`, `outcome`, `policy`; `policies` (with what is prepared at load: `index`, `path_index`,
 //! `policy_set`, `exemptions`, `together`), `charges`; `succession`, when others take their place, and `single_key`, for an operator; then what is said to people: `considered`, `explain`, `key_text`,
@@ -61,6 +62,8 @@ mod considered;
 mod cookie;
 mod cost_rule;
 mod descriptor;
+#[cfg(feature = "file")]
+pub mod descriptor_rules;
 mod exempt;
 mod exemptions;
 mod explain;

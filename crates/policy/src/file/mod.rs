@@ -7,19 +7,19 @@
 //! Read `tree`, `reader`, `root`, `policy`, `limits`; then `print`, the way back.
 
 mod complaint;
-mod fault;
+pub(crate) mod fault;
 mod json;
 mod limits;
 mod near;
 mod policy;
 mod print;
-mod reader;
+pub(crate) mod reader;
 mod root;
 mod special;
 #[cfg(test)]
 mod tests;
 mod toml;
-mod tree;
+pub(crate) mod tree;
 mod until;
 mod yaml;
 
@@ -115,7 +115,7 @@ pub fn read(name: &str, contents: &str, format: Format) -> Result<Config, Config
 }
 
 /// The file as a tree, and what is wrong with its syntax if a tree could be made all the same.
-fn tree_of(contents: &str, format: Format) -> Result<(tree::Node, Vec<fault::Fault>), fault::Fault> {
+pub(crate) fn tree_of(contents: &str, format: Format) -> Result<(tree::Node, Vec<fault::Fault>), fault::Fault> {
     match format {
         Format::Toml => Ok(toml::tree(contents)),
         Format::Yaml => yaml::tree(contents).map(|tree| (tree, Vec::new())),
