@@ -77,6 +77,8 @@ mod key_error;
 mod key_hash;
 mod key_parts;
 mod key_text;
+#[cfg(feature = "file")]
+pub mod limitador;
 mod matching;
 mod names;
 mod node;

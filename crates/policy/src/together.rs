@@ -17,14 +17,20 @@ const STEPS_MAX: usize = 200_000;
 /// Policies that one request can be charged to together, with more than [`CHARGES_MAX`] charges; `None` if there are
 /// none. `weights[i]` are the most charges of policy `i`.
 pub(crate) fn too_many(policies: &[Policy], weights: &[usize]) -> Option<Vec<usize>> {
-    let charging = PolicySet::of(policies.len(), |place| weights[place] > 0);
+    too_many_of(weights, |one, other| {
+        !policies[one.min(other)].is_final && policies[one].matching.overlaps(&policies[other].matching)
+    })
+}
+
+/// The same of anything that makes charges: `together` says whether one request can meet the two at these places.
+/// `weights` are those of at most [`POLICIES_MAX`](crate::POLICIES_MAX).
+pub(crate) fn too_many_of(weights: &[usize], together: impl Fn(usize, usize) -> bool) -> Option<Vec<usize>> {
+    let charging = PolicySet::of(weights.len(), |place| weights[place] > 0);
     if charging.iter().map(|place| weights[place]).sum::<usize>() <= CHARGES_MAX {
         return None;
     }
-    let together = |one: usize, other: usize| {
-        one != other && !policies[one.min(other)].is_final && policies[one].matching.overlaps(&policies[other].matching)
-    };
-    let neighbours = (0..policies.len()).map(|one| PolicySet::of(policies.len(), |other| together(one, other)));
+    let neighbours =
+        (0..weights.len()).map(|one| PolicySet::of(weights.len(), |other| one != other && together(one, other)));
     let mut search = Search { weights, neighbours: neighbours.collect(), group: Vec::new(), steps: 0 };
     search.grow(0, charging).then_some(search.group)
 }

@@ -21,7 +21,7 @@ mod tests;
 mod toml;
 pub(crate) mod tree;
 mod until;
-mod yaml;
+pub(crate) mod yaml;
 
 use std::path::Path;
 
