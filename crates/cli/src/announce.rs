@@ -94,7 +94,7 @@ fn destinations(page: &mut Page, upstreams: &Upstreams) {
 }
 
 /// The policy of the flags: its limits are all that there is, so they are explained.
-fn explained(page: &mut Page, policy: &Policy) {
+pub(crate) fn explained(page: &mut Page, policy: &Policy) {
     let is_shadow = policy.limits().iter().all(|named| named.mode == Mode::Shadow);
     page.entry(
         "key",
@@ -104,7 +104,7 @@ fn explained(page: &mut Page, policy: &Policy) {
 }
 
 /// The policies of a file, each in a line or two.
-fn listed(page: &mut Page, policies: &Policies, file: &ConfigFile) {
+pub(crate) fn listed(page: &mut Page, policies: &Policies, file: &ConfigFile) {
     let all = policies.as_slice();
     page.entry(
         "policies",

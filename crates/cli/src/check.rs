@@ -9,7 +9,7 @@ use tidegate::policy::{
 };
 use tidegate::{Mode, Sharing};
 
-use crate::policy_flags::PolicyFlags;
+use crate::policy_flags::{PolicyFlags, something_limited};
 use crate::sample::{self, Named, RequestLine, Sample};
 use crate::say;
 
@@ -21,6 +21,7 @@ const NAME_WIDTH: usize = 11;
 /// With --request it says which policies apply to that request and why, and which keys are charged. A configuration
 /// that is wrong ends it with exit code 2, and with every mistake at once.
 #[derive(Args)]
+#[command(group(something_limited()))]
 pub(crate) struct Check {
     #[command(flatten)]
     policies: PolicyFlags,

@@ -15,6 +15,7 @@ mod config_file;
 mod explain;
 mod file_watch;
 mod flags;
+mod listening;
 mod load;
 mod log_flags;
 mod picture;

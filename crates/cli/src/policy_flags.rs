@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgGroup, Args};
 use tidegate::policy::file::Config;
 use tidegate::policy::{
     AddressField, ClientAddress, KeyParts, KeyPartsError, NameError, Policies, Policy, Trust, TrustError,
@@ -17,7 +17,7 @@ use crate::flags::{self, Wrong};
 /// The policy that the flags describe.
 const POLICY: &str = "default";
 
-/// Limits, and how they are charged: as flags, or as a file.
+/// Limits, and how they are charged: as flags, or as a file. Which of the two, if any, is for the command to ask.
 #[derive(Args, Debug)]
 pub(crate) struct PolicyFlags {
     /// The configuration file: TOML, or YAML or JSON by its extension. It stands in place of the flags for limits.
@@ -26,13 +26,7 @@ pub(crate) struct PolicyFlags {
 
     /// A limit, such as '3/min', '60/min burst 10' or '10/15min'. Repeat it for several: a request is charged to all of
     /// them, or to none.
-    #[arg(
-        long = "limit",
-        value_name = "LIMIT",
-        required_unless_present = "config",
-        value_parser = flags::limit,
-        allow_hyphen_values = true
-    )]
+    #[arg(long = "limit", value_name = "LIMIT", value_parser = flags::limit, allow_hyphen_values = true)]
     limits: Vec<Limit>,
 
     /// Whose requests are counted together: client (its address), header:NAME, cookie:NAME, segment:NUMBER, global, or
@@ -84,6 +78,11 @@ impl PolicyFlags {
         Ok(Some(file))
     }
 
+    /// Is a limit given as a flag?
+    pub(crate) fn has_limits(&self) -> bool {
+        !self.limits.is_empty()
+    }
+
     /// What the file says, or the flags.
     ///
     /// # Errors
@@ -125,6 +124,11 @@ impl PolicyFlags {
         let policy = Policy::new(POLICY, key).with_limits(limits, mode).with_handling(handling);
         Policies::new(client, vec![policy]).map_err(Wrong::new)
     }
+}
+
+/// That there is to be a file or a limit.
+pub(crate) fn something_limited() -> ArgGroup {
+    ArgGroup::new("something limited").args(["limits", "config"]).required(true).multiple(true)
 }
 
 /// Refuses flags beside a file that says the same: each with whether it is given, and what to write in the file.

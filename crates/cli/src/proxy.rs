@@ -7,14 +7,14 @@ use anyhow::Context as _;
 use clap::Args;
 use tidegate::policy::file::Config;
 use tidegate::{Clock as _, Gate, Memory, Store, SystemClock, TableOptions};
-use tidegate_server::{Drain, Entrance, Gateway, GatewaySetup, OperationSetup, StoreLevel};
+use tidegate_server::{DeskSetup, Drain, Entrance, Gateway, GatewaySetup, OperationSetup, ServedBy, StoreLevel};
 
 use crate::announce::Announcement;
 use crate::certificates::CertificateFiles;
 use crate::config_file::ConfigFile;
 use crate::file_watch::FileWatch;
 use crate::flags::Wrong;
-use crate::policy_flags::{PolicyFlags, belong_into};
+use crate::policy_flags::{PolicyFlags, belong_into, something_limited};
 use crate::reload::Reload;
 use crate::screen::Screen;
 use crate::settings::ProxyFlags;
@@ -26,6 +26,7 @@ use crate::{say, signals, trust_files};
 /// Without --upstream it serves a small API of its own, so that it can be tried on an empty machine. With --config the
 /// limits stand in a file, which is read anew when it changes, or on SIGHUP.
 #[derive(Args)]
+#[command(group(something_limited()))]
 pub(crate) struct Proxy {
     #[command(flatten)]
     policies: PolicyFlags,
@@ -81,7 +82,7 @@ impl Proxy {
     /// Reads the flags and the file.
     fn start(&self) -> Result<Start, Wrong> {
         self.store.check()?;
-        let screen = Screen { is_shared: self.store.is_given() };
+        let screen = Screen { is_shared: self.store.is_given(), server: ServedBy::Gateway };
         let Some(file) = self.policies.file()? else {
             let policies = trust_files::read(self.policies.policies(self.store.handling())?)?;
             screen.flags(&policies)?;
@@ -135,10 +136,15 @@ impl Start {
         let upstreams = self.flags.upstreams.upstreams()?;
         let certificates = self.flags.entrance.certificates()?.map(CertificateFiles::open).transpose()?;
         let clock: tidegate_server::Clock = Arc::new(move || clock.now());
-        let gateway = Arc::new(Gateway::new(GatewaySetup {
-            gate,
-            level,
-            clock: Arc::clone(&clock),
+        let desk = DeskSetup {
+            salt: self.flags.admin.salt(),
+            notice: Arc::new(say::warning),
+            access_log: self.flags.logs.access_log()?,
+            traces: self.flags.traces.setup(),
+            ..DeskSetup::new(gate, level, Arc::clone(&clock), operation)
+        };
+        let gateway = Gateway::new(GatewaySetup {
+            desk,
             upstreams: upstreams.clone(),
             upstream_tls: self.flags.upstreams.tls()?,
             host_told: self.flags.upstreams.host_told(),
@@ -150,15 +156,11 @@ impl Start {
             bounds: self.flags.bounds(),
             dialects: self.flags.answers.dialects(),
             cors: self.flags.answers.cors()?,
-            operation,
-            salt: self.flags.admin.salt(),
-            notice: Arc::new(say::warning),
-            access_log: self.flags.logs.access_log()?,
-            traces: self.flags.traces.setup(),
-        }));
+        });
+        let desk = gateway.desk();
         if self.flags.logs.place().is_some() {
-            let gateway = Arc::clone(&gateway);
-            signals::on_rotation(move || gateway.reopen_logs())?;
+            let desk = Arc::clone(desk);
+            signals::on_rotation(move || desk.reopen_logs())?;
         }
 
         let (listeners, bound) = self.flags.serving.bind()?;
@@ -166,17 +168,17 @@ impl Start {
         let drain = Drain::new();
         signals::drain_on_signal(&drain)?;
         if let Some(certificates) = certificates {
-            certificates.watch(Arc::clone(gateway.metrics())).start(signals::hang_ups()?)?;
+            certificates.watch(Arc::clone(desk.metrics())).start(signals::hang_ups()?)?;
         }
         if let Some((file, contents)) = &self.file {
-            gateway.metrics().config.started(contents, clock());
-            gateway.read_from(&file.name());
+            desk.metrics().config.started(contents, clock());
+            desk.read_from(&file.name());
             let reload = Reload {
                 watch: FileWatch::new(file.clone(), contents.clone()),
                 file: file.clone(),
                 screen: self.screen,
-                settings: self.config.proxy.clone(),
-                gateway: Arc::clone(&gateway),
+                settings: Some(self.config.proxy.clone()),
+                desk: Arc::clone(desk),
                 clock,
             };
             reload.start(signals::hang_ups()?)?;

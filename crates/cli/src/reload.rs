@@ -1,7 +1,7 @@
-//! The configuration file, read anew while the proxy serves: when it changes, and when the program is told to by a
+//! The configuration file, read anew while a server serves: when it changes, and when the program is told to by a
 //! SIGHUP.
 //!
-//! What is wrong changes nothing: the policies that were in force go on, and whoever operates the proxy is told, in
+//! What is wrong changes nothing: the policies that were in force go on, and whoever operates it is told, in
 //! words and in the metrics.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tidegate::Store;
 use tidegate::policy::file::Setting;
-use tidegate_server::{Clock, Gateway};
+use tidegate_server::{Clock, Desk};
 
 use crate::announce::names;
 use crate::config_file::ConfigFile;
@@ -29,9 +29,9 @@ pub(crate) struct Reload<S> {
     pub(crate) watch: FileWatch,
     pub(crate) file: ConfigFile,
     pub(crate) screen: Screen,
-    /// The settings of the proxy that it was started with.
-    pub(crate) settings: Vec<Setting>,
-    pub(crate) gateway: Arc<Gateway<S>>,
+    /// The settings of the proxy that it was started with, if it is one.
+    pub(crate) settings: Option<Vec<Setting>>,
+    pub(crate) desk: Arc<Desk<S>>,
     pub(crate) clock: Clock,
 }
 
@@ -56,7 +56,7 @@ impl<S: Store + 'static> Reload<S> {
     }
 
     fn put_in_force(&self, found: &Found) {
-        let metrics = &self.gateway.metrics().config;
+        let metrics = &self.desk.metrics().config;
         let applied = found.as_ref().map_err(Clone::clone).and_then(|contents| self.apply(contents));
         match applied {
             Ok(contents) => metrics.applied(contents, (self.clock)()),
@@ -71,15 +71,15 @@ impl<S: Store + 'static> Reload<S> {
     fn apply<'c>(&self, contents: &'c str) -> Result<&'c str, String> {
         let read = self.screen.file(&self.file, contents, &ProxyFlags::default());
         let (config, _) = read.map_err(|why| why.to_string())?;
-        let fresh = self.gateway.with_policies(|old| config.policies.fresh_after(old));
+        let fresh = self.desk.with_policies(|old| config.policies.fresh_after(old));
         let warnings = self.screen.warnings(&config.policies);
         let in_force = names(&config.policies);
-        self.gateway.replace(config.policies);
-        self.gateway.read_from(&self.file.name());
+        self.desk.replace(config.policies);
+        self.desk.read_from(&self.file.name());
         say::line(&format!("{} was read anew; in force: {in_force}", self.file.name()));
         fresh.iter().for_each(|fresh| say::line(&fresh.to_string()));
         warnings.iter().for_each(|warning| say::warning(warning));
-        if !said_the_same(&self.settings, &config.proxy) {
+        if self.settings.as_ref().is_some_and(|settings| !said_the_same(settings, &config.proxy)) {
             say::warning("what stands below `[proxy]` is another; that is read when the proxy is started again");
         }
         Ok(contents)

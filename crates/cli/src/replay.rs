@@ -12,14 +12,14 @@ use crate::config_file::ConfigFile;
 use crate::flags::{Fails, Wrong};
 use crate::log_flags::{LogFlags, Meter, whole};
 use crate::picture::{self, IN_TERMINAL, Picture};
-use crate::policy_flags::PolicyFlags;
+use crate::policy_flags::{PolicyFlags, something_limited};
 use crate::say;
 
 /// See what limits would have done to the requests of an access log.
 ///
 /// The decisions are those of the proxy, on the log's own time. What cannot be read is counted and shown, never dropped.
 #[derive(Args)]
-#[command(after_long_help = CONDITIONS)]
+#[command(after_long_help = CONDITIONS, group(something_limited()))]
 pub(crate) struct Replay {
     #[command(flatten)]
     logs: LogFlags,

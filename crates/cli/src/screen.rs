@@ -1,4 +1,4 @@
-//! What a configuration must be for the proxy to serve by it: at the start, and each time its file is read anew.
+//! What a configuration must be for a server to serve by it: at the start, and each time its file is read anew.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use tidegate::policy::file::{Complaint, Config};
 use tidegate::policy::{Policies, Policy};
 use tidegate::redis::RedisStore;
 use tidegate::{Handling, Limit};
-use tidegate_server::{Undone, undone};
+use tidegate_server::{ServedBy, Undone, undone};
 
 use crate::config_file::ConfigFile;
 use crate::flags::Wrong;
@@ -15,11 +15,13 @@ use crate::settings::ProxyFlags;
 /// Different quotas that the limits of one configuration can have, so that many reloads find room in a table.
 const QUOTAS_MAX: usize = 16_384;
 
-/// What the proxy can serve by.
+/// What a server can serve by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
     /// Are buckets counted outside of this process?
     pub(crate) is_shared: bool,
+    /// What serves by it.
+    pub(crate) server: ServedBy,
 }
 
 impl Screen {
@@ -57,7 +59,8 @@ impl Screen {
     /// # Errors
     /// What is wrong.
     pub(crate) fn flags(self, policies: &Policies) -> Result<(), Wrong> {
-        let undone = undone(policies).into_iter().map(|Undone { key, what, .. }| format!("--{key}: {what}"));
+        let undone =
+            undone(policies, self.server).into_iter().map(|Undone { key, what, .. }| format!("--{key}: {what}"));
         let inexact = self.inexact(policies);
         let inexact = inexact.map(|Inexact { name, quota, why, .. }| format!("{name} (--limit '{quota}') {why}"));
         undone.chain(inexact).next().map_or(Ok(()), |first| Err(Wrong::new(first)))
@@ -79,7 +82,7 @@ impl Screen {
     }
 
     fn complaints(self, policies: &Policies) -> Vec<Complaint> {
-        let undone = undone(policies).into_iter();
+        let undone = undone(policies, self.server).into_iter();
         let undone = undone.map(|Undone { policy, key, what }| Complaint { policy, key, message: what.to_owned() });
         let inexact = self.inexact(policies).map(|Inexact { policy, key, quota, why, .. }| Complaint {
             policy: policy.to_owned(),

@@ -1,5 +1,6 @@
 //! `tidegate serve`: decisions for whoever asks, in a protocol that clients speak already.
 
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,32 +10,47 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use tidegate::policy::Policies;
-use tidegate::{Memory, Store, SystemClock, TableOptions};
+use tidegate::{Clock as _, Gate, Memory, Store, SystemClock, TableOptions};
 use tidegate_server::{
-    Bounds, DecisionServer, DecisionSetup, Drain, ListenAddress, Password, RespSetup, StoreLevel, resp_bounds,
+    ApiSetup, Bounds, DecisionServer, DecisionSetup, Desk, DeskSetup, Drain, Entrance, FaceListeners, ListenAddress,
+    Listener, OperationSetup, Password, RespSetup, ServedBy, StoreLevel, Tls, resp_bounds,
 };
 
+use crate::announce;
 use crate::call_flags;
 use crate::certificates::CertificateFiles;
+use crate::config_file::ConfigFile;
+use crate::file_watch::FileWatch;
 use crate::flags::Wrong;
-use crate::settings::AdminFace;
+use crate::listening::Place;
+use crate::policy_flags::PolicyFlags;
+use crate::reload::Reload;
+use crate::screen::Screen;
+use crate::settings::{AdminFlags, Answers, Logs, ProxyFlags, StateFlags, Traces};
 use crate::store::StoreFlags;
-use crate::{say, signals};
+use crate::{say, signals, trust_files};
 
 /// The environment variable that holds the password of clients, which does not belong into the list of processes.
 const PASSWORD_VARIABLE: &str = "TIDEGATE_RESP_PASSWORD";
 
-/// Answer whoever asks whether a caller may pass: services and proxies that speak the Redis protocol ask with
-/// CL.THROTTLE, as they ask redis-cell, or with THROTTLE.
+/// Answer whoever asks whether a caller may pass: over HTTP, and over the Redis protocol with CL.THROTTLE, as services
+/// ask redis-cell, or with THROTTLE.
 ///
-/// Each call brings its key and its numbers, so there is nothing to configure. Try it: redis-cli -p 6390 cl.throttle
-/// user-42 15 30 60
+/// Who asks with the limit of its own needs no configuration; with --config or --limit, requests can be asked about by
+/// what they are. Try it: redis-cli -p 6390 cl.throttle user-42 15 30 60
 #[derive(Args)]
 pub(crate) struct Serve {
-    /// Where clients that speak the Redis protocol connect: an address with a port, or unix:/path for a socket. Whoever
-    /// reaches it is served, unless TIDEGATE_RESP_PASSWORD holds a password.
+    #[command(flatten)]
+    policies: PolicyFlags,
+
+    /// Where clients that speak HTTP connect: an address with a port, unix:/path for a socket, or off.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    http: Place,
+
+    /// Where clients that speak the Redis protocol connect: an address with a port, unix:/path for a socket, or off.
+    /// Whoever reaches it is served, unless TIDEGATE_RESP_PASSWORD holds a password.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6390")]
-    resp: ListenAddress,
+    resp: Place,
 
     /// A certificate in PEM, with its chain: then clients speak TLS. Read anew when it changes.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
@@ -48,8 +64,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1_024))]
     workers: Option<u16>,
 
-    /// Keys to have room for; beyond it those nearest to full are displaced. 25.6 bytes each, reserved at once and
-    /// touched as they are used.
+    /// Keys to have room for; beyond it those nearest to full are displaced, unless a policy says otherwise. 25.6 bytes
+    /// each, reserved at once and touched as they are used.
     #[arg(long, value_name = "COUNT", default_value_t = 1 << 20, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     max_keys: u64,
 
@@ -58,94 +74,263 @@ pub(crate) struct Serve {
     grace: Duration,
 
     #[command(flatten)]
-    admin: AdminFace,
+    answers: Answers,
+
+    #[command(flatten)]
+    admin: AdminFlags,
+
+    #[command(flatten)]
+    state: StateFlags,
+
+    #[command(flatten)]
+    logs: Logs,
+
+    #[command(flatten)]
+    traces: Traces,
 
     #[command(flatten)]
     store: StoreFlags,
 }
 
+/// What is served by, and the file that it stands in.
+struct Start {
+    policies: Policies,
+    file: Option<(ConfigFile, String)>,
+    screen: Screen,
+}
+
+/// Where buckets are counted, and what there is to be known of it.
+struct Counted<S> {
+    gate: Gate<S>,
+    level: fn(&S) -> StoreLevel,
+    operation: OperationSetup<S>,
+    /// In words.
+    place: String,
+    warning: Option<String>,
+}
+
+/// The addresses of the faces, as they were found.
+struct Bound {
+    http: Option<ListenAddress>,
+    resp: Option<ListenAddress>,
+    is_secure: bool,
+}
+
 impl Serve {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        self.logs.set_voice();
         self.store.check()?;
-        self.admin.check()?;
+        self.admin.face.check()?;
+        let start = self.start()?;
         let options = TableOptions::with_keys(usize::try_from(self.max_keys).unwrap_or(usize::MAX));
-        match self.store.open(options, &Policies::default())? {
-            None => {
-                let place = "by this process alone, in memory".to_owned();
-                let memory = Memory::new(options, SystemClock::new());
-                self.serve(memory, StoreLevel::of_memory, &place, None)
-            }
+        let clock = SystemClock::new();
+        match self.store.open(options, &start.policies)? {
+            None => self.serve_from_memory(&start, options, clock),
             Some(shared) => {
-                let (store, place) = (shared.store.clone(), shared.to_string());
-                let served = self.serve(store, StoreLevel::of_shared, &place, shared.warning());
+                let counted = Counted {
+                    gate: Gate::new(start.policies.clone(), shared.store.clone()),
+                    level: StoreLevel::of_shared,
+                    operation: self.admin.operation(OperationSetup::of_shared())?,
+                    place: shared.to_string(),
+                    warning: shared.warning(),
+                };
+                let served = self.serve(&start, counted, clock);
                 shared.give_back_leases();
                 served
             }
         }
     }
 
-    fn serve<S: Store + 'static>(
-        &self,
-        store: S,
-        level: fn(&S) -> StoreLevel,
-        place: &str,
-        warning: Option<String>,
-    ) -> anyhow::Result<()> {
-        let bounds = Bounds { grace: self.grace, ..resp_bounds() };
-        let password = password()?;
+    /// Reads the flags and the file.
+    fn start(&self) -> Result<Start, Wrong> {
+        let screen = Screen { is_shared: self.store.is_given(), server: ServedBy::DecisionServer };
+        if let Some(file) = self.policies.file()? {
+            let contents = file.contents()?;
+            let (config, _) = screen.file(&file, &contents, &ProxyFlags::default())?;
+            return Ok(Start { policies: config.policies, file: Some((file, contents)), screen });
+        }
+        let policies = match self.policies.has_limits() {
+            true => trust_files::read(self.policies.policies(self.store.handling())?)?,
+            false => Policies::default(),
+        };
+        screen.flags(&policies)?;
+        Ok(Start { policies, file: None, screen })
+    }
+
+    /// Serves from buckets in this process, those of the process before if they are kept.
+    fn serve_from_memory(&self, start: &Start, options: TableOptions, clock: SystemClock) -> anyhow::Result<()> {
+        let (policies, file) = (start.policies.clone(), self.state.file());
+        let gate = match file.as_ref().and_then(|file| file.restore(options, clock.clone())) {
+            // What is another quota than when they were written is so from now on.
+            Some(memory) => Gate::new(policies.in_force_from(clock.now()), memory),
+            None => Gate::new(policies, Memory::new(options, clock.clone())),
+        };
+        let store = gate.shared_store();
+        let counted = Counted {
+            gate,
+            level: StoreLevel::of_memory,
+            operation: self.admin.operation(OperationSetup::of_memory())?,
+            place: "by this process alone, in memory".to_owned(),
+            warning: None,
+        };
+        let served = self.serve(start, counted, clock);
+        file.iter().for_each(|file| file.save(&store));
+        served
+    }
+
+    /// Serves until it is told to stop.
+    fn serve<S: Store + 'static>(&self, start: &Start, counted: Counted<S>, clock: SystemClock) -> anyhow::Result<()> {
+        let Counted { gate, level, operation, place, warning } = counted;
+        let clock: tidegate_server::Clock = Arc::new(move || clock.now());
         let files = self.tls_cert.clone().zip(self.tls_key.clone());
         let certificates = files.map(|pair| CertificateFiles::new(vec![pair]).open()).transpose()?;
         let tls = certificates.as_ref().map(|certificates| certificates.tls().clone());
-        let is_secure = tls.is_some();
-        let has_password = password.is_some();
-        let server = DecisionServer::new(DecisionSetup {
-            store,
-            level,
-            handling: self.store.handling(),
-            resp: RespSetup { bounds, password, tls, ..RespSetup::default() },
-            token: self.admin.token()?,
-        });
-        let listeners = self.resp.bind(self.workers());
-        let listeners = listeners
-            .with_context(|| format!("cannot listen on {}; another program may be there, try --resp", self.resp))?;
-        let mut address = self.resp.clone();
-        if let (ListenAddress::Tcp { address, .. }, Some(first)) = (&mut address, listeners.first()) {
-            // Port 0 has become another.
-            *address = first.local_addr()?.unwrap_or(*address);
+        let desk = DeskSetup {
+            salt: self.admin.salt(),
+            notice: Arc::new(say::warning),
+            access_log: self.logs.access_log()?,
+            traces: self.traces.setup(),
+            ..DeskSetup::new(gate, level, Arc::clone(&clock), operation)
+        };
+        let server = DecisionServer::new(self.setup(desk, tls)?);
+        if self.logs.place().is_some() {
+            let desk = Arc::clone(server.desk());
+            signals::on_rotation(move || desk.reopen_logs())?;
         }
-        let admin = self.admin.bind()?;
+        let (listeners, bound) = self.bind()?;
+        let admin = self.admin.face.bind()?;
         let drain = Drain::new();
         signals::drain_on_signal(&drain)?;
         if let Some(certificates) = certificates {
-            certificates.watch(Arc::clone(server.metrics())).start(signals::hang_ups()?)?;
+            certificates.watch(Arc::clone(server.desk().metrics())).start(signals::hang_ups()?)?;
         }
-        let mut page = say::Page::new(format!("tidegate {} on {address}", env!("CARGO_PKG_VERSION")));
-        page.entry("speaks", &"the Redis protocol: CL.THROTTLE as redis-cell, THROTTLE as throttlecrab");
+        start.watch_file(server.desk(), clock)?;
+        self.announce(start, &bound, &place, admin.as_ref().map(std::net::TcpListener::local_addr).transpose()?);
+        start.screen.warnings(&start.policies).into_iter().chain(warning).for_each(|warning| say::warning(&warning));
+        self.warn_of_strangers(&bound)?;
+        server.run(listeners, admin, &drain).context("serving ended early")?;
+        say::line("stopped; every command in flight was given its time");
+        Ok(())
+    }
+
+    fn setup<S>(&self, desk: DeskSetup<S>, tls: Option<Tls>) -> anyhow::Result<DecisionSetup<S>> {
+        Ok(DecisionSetup {
+            desk,
+            handling: self.store.handling(),
+            http: ApiSetup {
+                bounds: Bounds { grace: self.grace, ..Bounds::default() },
+                entrance: Entrance { tls: tls.clone(), ..Entrance::default() },
+                dialects: self.answers.dialects(),
+            },
+            resp: RespSetup {
+                bounds: Bounds { grace: self.grace, ..resp_bounds() },
+                password: password()?,
+                tls,
+                ..RespSetup::default()
+            },
+        })
+    }
+
+    /// The listeners of each worker, and where they all listen.
+    fn bind(&self) -> anyhow::Result<(Vec<FaceListeners>, Bound)> {
+        let workers = self.workers();
+        let (http, http_at) = self.http.bind("--http", workers)?;
+        let (resp, resp_at) = self.resp.bind("--resp", workers)?;
+        if http.is_empty() && resp.is_empty() {
+            anyhow::bail!(Wrong::new("--http and --resp are both off, so nobody could ask"));
+        }
+        let (mut http, mut resp) = (http.into_iter(), resp.into_iter());
+        let one = |listeners: &mut dyn Iterator<Item = Listener>| listeners.next().into_iter().collect();
+        let of_worker = |_| FaceListeners { http: one(&mut http), resp: one(&mut resp) };
+        let listeners = (0..workers.get()).map(of_worker).collect();
+        Ok((listeners, Bound { http: http_at, resp: resp_at, is_secure: self.tls_cert.is_some() }))
+    }
+
+    fn announce(&self, start: &Start, bound: &Bound, place: &str, admin: Option<std::net::SocketAddr>) {
+        let mut page = say::Page::new(format!("tidegate {} on {bound}", env!("CARGO_PKG_VERSION")));
+        match &start.file {
+            Some((file, _)) => announce::listed(&mut page, &start.policies, file),
+            None => start.policies.as_slice().iter().for_each(|policy| announce::explained(&mut page, policy)),
+        }
+        if start.policies.as_slice().is_empty() {
+            page.entry("policies", &"none given, so who asks brings the limit along");
+        }
+        if bound.resp.is_some() {
+            page.entry("speaks", &"the Redis protocol: CL.THROTTLE as redis-cell, THROTTLE as throttlecrab");
+        }
         page.entry("counted", &place);
         if let Some(admin) = &admin {
-            page.entry("admin", &format_args!("http://{}/metrics, /livez, /readyz", admin.local_addr()?));
+            page.entry("admin", &format_args!("http://{admin}/metrics, /livez, /readyz"));
         }
-        page.entry("try", &trial(&address, is_secure));
+        page.entry("try", &bound.trial());
         page.say();
-        warning.into_iter().for_each(|warning| say::warning(&warning));
-        if let ListenAddress::Tcp { address, .. } = &address
+    }
+
+    fn warn_of_strangers(&self, bound: &Bound) -> Result<(), Wrong> {
+        if let Some(ListenAddress::Tcp { address, .. }) = &bound.resp
             && !address.ip().is_loopback()
-            && !has_password
+            && password()?.is_none()
         {
             say::warning(&format!(
                 "whoever reaches {address} can use up any key, since no password is asked for; {PASSWORD_VARIABLE} sets one"
             ));
         }
-        server
-            .run(listeners.into_iter().map(|one| vec![one]).collect(), admin, &drain)
-            .context("serving ended early")?;
-        say::line("stopped; every command in flight was given its time");
         Ok(())
     }
 
     fn workers(&self) -> NonZeroUsize {
         let given = self.workers.and_then(|workers| NonZeroUsize::new(workers.into()));
         given.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+    }
+}
+
+impl Start {
+    /// Reads the file anew when it changes, from now on.
+    fn watch_file<S: Store + 'static>(&self, desk: &Arc<Desk<S>>, clock: tidegate_server::Clock) -> anyhow::Result<()> {
+        let Some((file, contents)) = &self.file else { return Ok(()) };
+        desk.metrics().config.started(contents, clock());
+        desk.read_from(&file.name());
+        let reload = Reload {
+            watch: FileWatch::new(file.clone(), contents.clone()),
+            file: file.clone(),
+            screen: self.screen,
+            settings: None,
+            desk: Arc::clone(desk),
+            clock,
+        };
+        reload.start(signals::hang_ups()?)
+    }
+}
+
+impl fmt::Display for Bound {
+    /// All addresses, as URLs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let secure = if self.is_secure { "s" } else { "" };
+        let faces = [("http", &self.http), ("redis", &self.resp)];
+        let urls = faces.into_iter().filter_map(|(scheme, address)| match address.as_ref()? {
+            ListenAddress::Tcp { address, .. } => Some(format!("{scheme}{secure}://{address}")),
+            unix @ ListenAddress::Unix { .. } => Some(unix.to_string()),
+        });
+        f.write_str(&urls.collect::<Vec<_>>().join(" and "))
+    }
+}
+
+impl Bound {
+    fn trial(&self) -> String {
+        let tls = if self.is_secure { "--tls " } else { "" };
+        match (&self.resp, &self.http) {
+            (Some(ListenAddress::Tcp { address, .. }), _) => {
+                let (ip, port) = (address.ip(), address.port());
+                format!("redis-cli {tls}-h {ip} -p {port} cl.throttle user-42 15 30 60")
+            }
+            (Some(ListenAddress::Unix { path, .. }), _) => {
+                format!("redis-cli {tls}-s {} cl.throttle user-42 15 30 60", path.display())
+            }
+            (None, Some(ListenAddress::Unix { path, .. })) => {
+                format!("curl --unix-socket {} http://localhost/health", path.display())
+            }
+            (None, _) => format!("curl {self}/health"),
+        }
     }
 }
 
@@ -158,13 +343,4 @@ fn password() -> Result<Option<Password>, Wrong> {
         Err(std::env::VarError::NotPresent) => Ok(None),
         Err(error) => Err(Wrong::new(format_args!("{PASSWORD_VARIABLE}: {error}"))),
     }
-}
-
-fn trial(address: &ListenAddress, is_secure: bool) -> String {
-    let tls = if is_secure { "--tls " } else { "" };
-    let place = match address {
-        ListenAddress::Tcp { address, .. } => format!("-h {} -p {}", address.ip(), address.port()),
-        ListenAddress::Unix { path, .. } => format!("-s {}", path.display()),
-    };
-    format!("redis-cli {tls}{place} cl.throttle user-42 15 30 60")
 }

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::PATIENCE;
-use support::program::{Proxy, Run, command, deciding, run};
+use support::http::get;
+use support::program::{Proxy, Run, asked_over_http, command, deciding, run};
 use support::redis::Redis;
 
 /// Tries that a recorded conversation is given: a second may end in its middle.
@@ -313,6 +314,46 @@ fn clients_speak_tls_where_there_is_a_certificate() {
     let Run { code, err, .. } = run(&["serve", "--resp", "127.0.0.1:0", "--tls-cert", &cert]);
     assert_eq!(code, Some(2));
     assert!(err.contains("--tls-key"), "{err}");
+}
+
+#[test]
+fn policies_stand_in_a_file_that_is_read_anew() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("limits.toml");
+    let policy = |limit: &str| {
+        format!("[[policies]]\nname = \"api\"\nkey = [\"claim:user\", \"header:x-plan\"]\nlimits = \"{limit}\"\n")
+    };
+    std::fs::write(&path, policy("3/min")).unwrap();
+    let server = Proxy::started(asked_over_http(&["--config", path.to_str().unwrap(), "--denied-keys", "10"]));
+    assert_eq!(get(server.address, "/health").text(), "ok\n");
+    assert_eq!(get(server.address, "/nothing-here").status, 404);
+    let in_force = || server.admin("/v1/policies").json()["policies"][0]["limits"][0]["limit"].clone();
+    assert_eq!(in_force(), "3/min");
+    std::fs::write(&path, policy("5/min")).unwrap();
+    server.wait_for("was read anew");
+    assert_eq!(in_force(), "5/min");
+    std::fs::write(&path, "nonsense").unwrap();
+    server.wait_for("nothing was changed");
+    assert_eq!(in_force(), "5/min");
+}
+
+#[test]
+fn what_only_a_response_could_tell_is_refused_by_name() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("limits.toml");
+    let refusals = [
+        ("charge_for = [\"401\"]", "charge_for"),
+        ("cost = { response = \"x-tokens\", estimate = 5 }", "cost"),
+        ("penalty = { after = \"5/min\", of = [\"401\"], hold = \"15min\" }", "penalty"),
+    ];
+    for (line, key) in refusals {
+        std::fs::write(&path, format!("[[policies]]\nname = \"api\"\nlimits = \"3/min\"\n{line}\n")).unwrap();
+        let Run { code, err, .. } = run(&["serve", "--config", path.to_str().unwrap()]);
+        assert_eq!(code, Some(2), "{line}: {err}");
+        assert!(err.contains("sees none; the proxy does this") && err.contains(":4:"), "{key}: {err}");
+    }
+    let Run { code, err, .. } = run(&["serve", "--http", "off", "--resp", "off"]);
+    assert_eq!((code, err.contains("nobody could ask")), (Some(2), true), "{err}");
 }
 
 #[test]

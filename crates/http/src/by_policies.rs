@@ -9,7 +9,8 @@ use std::sync::Arc;
 use http::Request;
 use tidegate::policy::{Charging, Keys, Place};
 use tidegate::{
-    Answer, Cause, Charge, Charged, Course, Decision, Gate, LimitId, Mode, OwnedCharges, Store, Time, Verdict,
+    Answer, Cause, Charge, Charged, Course, Decision, Gate, GateAnswer, LimitId, Mode, OwnedCharges, Store, Time,
+    Verdict,
 };
 
 use crate::attributes::{PeerLookup, RequestAttributes, peer_in_extensions};
@@ -57,6 +58,13 @@ impl<'a> Sight<'a> {
     /// was decided, or if an outer layer had charged all of it.
     pub fn charges(&self) -> impl Iterator<Item = (Place<'a>, &'a Charge<'a>, &'a Decision)> + use<'a> {
         self.charged.iter()
+    }
+}
+
+impl<'a> From<&GateAnswer<'a>> for Sight<'a> {
+    /// What a gate has answered that was asked without a request of HTTP.
+    fn from(answer: &GateAnswer<'a>) -> Self {
+        Self { answer: Some(answer.answer), is_matched: answer.is_matched, charged: answer.charged }
     }
 }
 

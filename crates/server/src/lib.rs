@@ -14,9 +14,11 @@
 
 #![forbid(unsafe_code)]
 
+mod api;
 mod bounds;
 mod client;
 mod decision_server;
+mod desk;
 mod gateway;
 mod operating;
 mod proxy;
@@ -25,6 +27,7 @@ mod telling;
 mod undone;
 mod upstream;
 
+pub use api::{Api, ApiSetup};
 pub use bounds::{Bounds, UpstreamBounds};
 pub use client::believed::Believed;
 pub use client::connections::Connections;
@@ -35,8 +38,9 @@ pub use client::proxy_protocol::{ProxyProtocol, UnknownProxyProtocol};
 pub use client::serve::{Setup, serve, serve_all};
 pub use client::tls::{CERTIFICATES_MAX, Part, Pem, Tls, TlsError};
 pub use client::workers::run;
-pub use decision_server::{DecisionServer, DecisionSetup};
-pub use gateway::{AccessLogSetup, Gateway, GatewaySetup, Notice, TraceSetup};
+pub use decision_server::{DecisionServer, DecisionSetup, FaceListeners};
+pub use desk::{AccessLogSetup, Desk, DeskSetup, Notice, TraceSetup};
+pub use gateway::{Gateway, GatewaySetup};
 pub use operating::admin::{Admin, AdminToken, AdminTokenError};
 pub use operating::operation::OperationSetup;
 pub use proxy::joke::Jokes;
@@ -47,6 +51,7 @@ pub use telling::admin_metrics::AdminMetrics;
 pub use telling::config_metrics::ConfigMetrics;
 pub use telling::histogram::Histogram;
 pub use telling::limit_metrics::LimitMetrics;
+pub use telling::limit_set::LimitSet;
 pub use telling::log_lines::LogLines;
 pub use telling::metrics::{LimitName, Metrics, PLAIN_TEXT_TYPE, TEXT_TYPE};
 pub use telling::outcome_metrics::OutcomeMetrics;
@@ -57,7 +62,7 @@ pub use telling::store_level::StoreLevel;
 pub use telling::store_metrics::StoreMetrics;
 pub use telling::tls_metrics::TlsMetrics;
 pub use telling::trace::{OtlpEndpoint, OtlpEndpointError, Sample, SampleError, SpanMetrics};
-pub use undone::{Undone, undone};
+pub use undone::{ServedBy, Undone, undone};
 pub use upstream::body::{BodyError, ProxyBody};
 pub use upstream::name::{HostTold, Upstream, UpstreamError};
 pub use upstream::tls::{UpstreamTls, UpstreamTlsError};

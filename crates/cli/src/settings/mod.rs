@@ -18,15 +18,14 @@ use clap::Args;
 use tidegate::policy::file::Setting;
 use tidegate_server::Bounds;
 
-pub(crate) use self::admin::AdminFace;
-use self::admin::AdminFlags;
-use self::answers::Answers;
+pub(crate) use self::admin::AdminFlags;
+pub(crate) use self::answers::Answers;
 use self::entrance::EntranceFlags;
 use self::field::Field;
-use self::logs::Logs;
+pub(crate) use self::logs::Logs;
 use self::serving::Serving;
-use self::state::StateFlags;
-use self::traces::Traces;
+pub(crate) use self::state::StateFlags;
+pub(crate) use self::traces::Traces;
 use self::upstreams::Upstreams;
 
 /// Where the proxy serves, and how.

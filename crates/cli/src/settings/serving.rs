@@ -11,6 +11,7 @@ use tidegate_server::{ListenAddress, Listener};
 
 use super::Group;
 use super::field::{Field, Given, Seconds};
+use crate::listening;
 
 /// How many keys fit unless told otherwise.
 const KEYS: usize = 1 << 20;
@@ -72,13 +73,7 @@ impl Serving {
         }
         let mut workers: Vec<Vec<Listener>> = (0..self.workers().get()).map(|_| Vec::new()).collect();
         for address in &mut addresses {
-            let listeners = address
-                .bind(self.workers())
-                .with_context(|| format!("cannot listen on {address}; another program may be there, try --listen"))?;
-            if let (ListenAddress::Tcp { address, .. }, Some(first)) = (address, listeners.first()) {
-                // Port 0 has become another.
-                *address = first.local_addr()?.unwrap_or(*address);
-            }
+            let listeners = listening::bind("--listen", address, self.workers())?;
             workers.iter_mut().zip(listeners).for_each(|(worker, listener)| worker.push(listener));
         }
         Ok((workers, addresses))

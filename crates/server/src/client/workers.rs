@@ -40,12 +40,9 @@ where
 ///
 /// # Errors
 /// As [`run`].
-pub(crate) fn run_each<W>(
-    listeners: Vec<Vec<Listener>>,
-    work: impl Fn(Vec<Listener>) -> W + Sync,
-    drain: &Drain,
-) -> io::Result<()>
+pub(crate) fn run_each<L, W>(listeners: Vec<L>, work: impl Fn(L) -> W + Sync, drain: &Drain) -> io::Result<()>
 where
+    L: Send,
     W: Future<Output = io::Result<()>>,
 {
     let work = |listeners| {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use http::Request;
-use tidegate::policy::{OnePrivatePeer, Policies};
-use tidegate::{Cause, Gate, LimitId, Store, Time};
+use tidegate::policy::{Attributes, OnePrivatePeer, Policies};
+use tidegate::{Cause, Gate, GateAnswer, LimitId, Store, Time};
 use tidegate_http::{Ask, Asked, ByPolicies, Later, LimitLayer, RequestAttributes, Sight, Task, peer_in_extensions};
 use tokio::runtime::Handle;
 
@@ -16,6 +16,9 @@ use crate::operating::runtime_overrides::RuntimeOverrides;
 use crate::telling::metrics::{LimitName, Metrics};
 use crate::telling::record::{ClientLookup, Ruling};
 use crate::{Clock, LimitMetrics, Notice};
+
+/// Counts what was decided.
+type Watch = Arc<dyn Fn(&Sight<'_>) + Send + Sync>;
 
 /// The policies in force, asked and observed: how long a decision took, and whether everybody seems to be one peer.
 pub(crate) struct Observed<S> {
@@ -30,6 +33,7 @@ pub(crate) struct Observed<S> {
 
 struct InForce<S> {
     ask: ByPolicies<S>,
+    watch: Watch,
     one_private_peer: Arc<OnePrivatePeer>,
 }
 
@@ -43,7 +47,7 @@ impl<S: Store + 'static> Observed<S> {
     ) -> Self {
         let overrides = Arc::new(Mutex::new(RuntimeOverrides::new(gate.policies().clone())));
         let one_private_peer = Arc::new(OnePrivatePeer::new(&gate.policies().client().trust));
-        let in_force = InForce { ask: ask(gate, &clock, &metrics, denied.as_ref()), one_private_peer };
+        let in_force = InForce::new(gate, &clock, &metrics, denied.as_ref(), one_private_peer);
         Self { in_force: Arc::new(ArcSwap::from_pointee(in_force)), overrides, clock, metrics, denied, notice }
     }
 
@@ -95,8 +99,49 @@ impl<S: Store + 'static> Observed<S> {
             true => Arc::clone(&old.one_private_peer),
             false => Arc::new(OnePrivatePeer::new(now)),
         };
-        let ask = ask(gate, &self.clock, &self.metrics, self.denied.as_ref());
-        self.in_force.store(Arc::new(InForce { ask, one_private_peer }));
+        let in_force = InForce::new(gate, &self.clock, &self.metrics, self.denied.as_ref(), one_private_peer);
+        self.in_force.store(Arc::new(in_force));
+    }
+}
+
+#[allow(dead_code, reason = "faces that speak no HTTP come next")]
+impl<S: Store + 'static> Observed<S> {
+    /// Decides on what is no request of HTTP, counts the decision, and calls `with` with it.
+    ///
+    /// # Errors
+    /// The store could not answer.
+    pub(crate) async fn decide<A, R>(
+        &self,
+        attributes: &A,
+        with: impl FnOnce(&GateAnswer<'_>) -> R,
+    ) -> Result<R, S::Error>
+    where
+        A: Attributes + ?Sized,
+    {
+        let (in_force, asked_at) = (self.in_force.load_full(), (self.clock)());
+        let shown = |answer: GateAnswer<'_>| {
+            (in_force.watch)(&Sight::from(&answer));
+            with(&answer)
+        };
+        let result = in_force.ask.gate().decide(attributes, shown).await;
+        self.metrics.decision.observe((self.clock)().since(asked_at));
+        result.inspect_err(|_| self.metrics.requests.count(Ruling::Failed))
+    }
+
+    /// Looks what would be decided, and calls `with` with it. Nothing changes, and nothing is counted.
+    ///
+    /// # Errors
+    /// The store could not answer.
+    pub(crate) async fn peek<A, R>(
+        &self,
+        attributes: &A,
+        with: impl FnOnce(&GateAnswer<'_>) -> R,
+    ) -> Result<R, S::Error>
+    where
+        A: Attributes + ?Sized,
+    {
+        let in_force = self.in_force.load_full();
+        in_force.ask.gate().peek(attributes, |answer| with(&answer)).await
     }
 }
 
@@ -145,26 +190,30 @@ impl<S> Clone for Observed<S> {
     }
 }
 
-/// What asks this gate, and counts.
-fn ask<S: Store + 'static>(
-    gate: Gate<S>,
-    clock: &Clock,
-    metrics: &Arc<Metrics>,
-    denied: Option<&Arc<Denied>>,
-) -> ByPolicies<S> {
-    let limits = Limits::new(gate.policies(), metrics);
-    let denied = denied.map(|denied| (Arc::clone(denied), Arc::clone(clock)));
-    let (clock, metrics) = (Arc::clone(clock), Arc::clone(metrics));
-    let layer = LimitLayer::by_policies(Arc::new(gate)).innermost().time(move || clock());
-    let outcomes = metrics.outcomes.clone();
-    let layer = layer.tell(move |tally| outcomes.count(tally)).spawn(spawn);
-    let watch = move |sight: &Sight<'_>| {
-        limits.count(&metrics, sight);
-        if let Some((denied, clock)) = &denied {
-            sight.charges().for_each(|(_, charge, decision)| denied.count(charge, decision, || clock()));
-        }
-    };
-    layer.watch(watch).into_ask()
+impl<S: Store + 'static> InForce<S> {
+    /// What asks this gate, and counts.
+    fn new(
+        gate: Gate<S>,
+        clock: &Clock,
+        metrics: &Arc<Metrics>,
+        denied: Option<&Arc<Denied>>,
+        one_private_peer: Arc<OnePrivatePeer>,
+    ) -> Self {
+        let limits = Limits::new(gate.policies(), metrics);
+        let denied = denied.map(|denied| (Arc::clone(denied), Arc::clone(clock)));
+        let (clock, metrics) = (Arc::clone(clock), Arc::clone(metrics));
+        let layer = LimitLayer::by_policies(Arc::new(gate)).innermost().time(move || clock());
+        let outcomes = metrics.outcomes.clone();
+        let layer = layer.tell(move |tally| outcomes.count(tally)).spawn(spawn);
+        let watch: Watch = Arc::new(move |sight: &Sight<'_>| {
+            limits.count(&metrics, sight);
+            if let Some((denied, clock)) = &denied {
+                sight.charges().for_each(|(_, charge, decision)| denied.count(charge, decision, || clock()));
+            }
+        });
+        let each = Arc::clone(&watch);
+        Self { ask: layer.watch(move |sight: &Sight<'_>| each(sight)).into_ask(), watch, one_private_peer }
+    }
 }
 
 /// Runs what is left over on the worker that it is left on; nowhere, when that is ending.
@@ -186,7 +235,7 @@ impl Limits {
                 (limit.id, LimitName { policy, limit: name, mode: limit.mode, on_failure: limit.handling.on_failure })
             })
             .unzip();
-        let mut limits: Box<[_]> = ids.into_iter().zip(metrics.replace_limits(&names)).collect();
+        let mut limits: Box<[_]> = ids.into_iter().zip(metrics.limits.replace(&names)).collect();
         limits.sort_unstable_by_key(|(id, _)| *id);
         Self(limits)
     }

@@ -5,7 +5,6 @@
 //! hand. A limit that is no longer there takes its series along.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 
 use prometheus_client::encoding::text;
 use prometheus_client::registry::{Registry, Unit};
@@ -14,7 +13,7 @@ use tidegate_core::{FailureMode, Mode};
 use crate::telling::limit_metrics::Families;
 use crate::telling::store_level::StoreCollector;
 use crate::{
-    AdminMetrics, ConfigMetrics, Connections, Histogram, LimitMetrics, LogLines, OutcomeMetrics, RequestMetrics,
+    AdminMetrics, ConfigMetrics, Connections, Histogram, LimitSet, LogLines, OutcomeMetrics, RequestMetrics,
     RespMetrics, SpanMetrics, Statuses, StoreLevel, StoreMetrics, TlsMetrics, UpstreamMetrics,
 };
 
@@ -46,7 +45,8 @@ pub struct LimitName {
 pub struct Metrics {
     registry: Registry,
     families: Families,
-    limits: Mutex<Vec<(LimitName, LimitMetrics)>>,
+    /// The limits of the policies in force.
+    pub limits: LimitSet,
     /// Requests by what was decided on them.
     pub requests: RequestMetrics,
     /// The time that one decision over all limits of a request took.
@@ -100,11 +100,10 @@ impl Metrics {
         let spans = SpanMetrics::register(&mut registry);
         let admin = AdminMetrics::register(&mut registry);
         let resp = RespMetrics::register(&mut registry);
-        let none = Mutex::default();
         let all = Self {
             registry,
+            limits: LimitSet::new(families.clone()),
             families,
-            limits: none,
             requests,
             decision,
             store,
@@ -119,33 +118,21 @@ impl Metrics {
             admin,
             resp,
         };
-        all.replace_limits(limits);
+        all.limits.replace(limits);
         all
     }
 
-    /// Counts these limits from now on, and returns their counters in the same order. Those that were there before and
-    /// are here go on; the others are forgotten.
-    pub fn replace_limits(&self, names: &[LimitName]) -> Vec<LimitMetrics> {
-        let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
-        let gone = limits.iter().filter(|(name, _)| !names.contains(name));
-        gone.for_each(|(name, _)| self.families.forget(name));
-        let counters: Vec<_> = names.iter().map(|name| self.families.limit(name)).collect();
-        *limits = names.iter().cloned().zip(counters.iter().cloned()).collect();
-        counters
+    /// One more set of limits, beside those of the policies.
+    #[must_use]
+    pub fn limit_set(&self) -> LimitSet {
+        LimitSet::new(self.families.clone())
     }
 
-    /// The same, and at each scrape the level of a store.
+    /// These, and at each scrape the level of a store.
     #[must_use]
     pub fn with_store(mut self, level: impl Fn() -> StoreLevel + Send + Sync + 'static) -> Self {
         self.registry.register_collector(Box::new(StoreCollector::new(level)));
         self
-    }
-
-    /// The counters of the limit at `place` in the order given last.
-    #[must_use]
-    pub fn limit(&self, place: usize) -> Option<LimitMetrics> {
-        let limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
-        limits.get(place).map(|(_, counters)| counters.clone())
     }
 
     /// All counters as OpenMetrics text, whose media type is [`TEXT_TYPE`].

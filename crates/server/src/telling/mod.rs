@@ -8,6 +8,7 @@ pub(crate) mod admin_metrics;
 pub(crate) mod config_metrics;
 pub(crate) mod histogram;
 pub(crate) mod limit_metrics;
+pub(crate) mod limit_set;
 pub(crate) mod log_lines;
 pub(crate) mod metrics;
 pub(crate) mod outcome_metrics;

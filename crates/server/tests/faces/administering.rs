@@ -9,8 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tidegate::policy::{ClientAddress, KeySalt, Policies, Policy};
 use tidegate::{Clock as _, FailureMode, Gate, Handling, ManualClock, Memory, Mode, TableOptions, Time};
-use tidegate_http::Dialects;
-use tidegate_server::{AdminToken, Bounds, Drain, Gateway, GatewaySetup, HostTold, OperationSetup, StoreLevel, bind};
+use tidegate_server::{AdminToken, DeskSetup, Drain, Gateway, GatewaySetup, OperationSetup, StoreLevel, bind};
 
 use crate::support::{Answer, Client, metric, one_each};
 
@@ -44,23 +43,14 @@ impl Running {
         let (clock, drain) = (ManualClock::new(), Drain::new());
         clock.set(START);
         let time = clock.clone();
-        let gateway = Arc::new(Gateway::new(GatewaySetup {
-            gate: Gate::new(policies, Memory::new(TableOptions::with_keys(4_096), clock.clone())),
-            level: StoreLevel::of_memory,
-            clock: Arc::new(move || time.now()),
-            upstreams: None,
-            upstream_tls: None,
-            entrance: Default::default(),
-            host_told: HostTold::Client,
-            bounds: Bounds::default(),
-            dialects: Dialects::default(),
-            cors: None,
-            operation: operate(OperationSetup::of_memory()),
-            salt: KeySalt::new(b"pepper").unwrap(),
-            access_log: None,
-            traces: None,
-            notice: Arc::new(|_: &str| ()),
-        }));
+        let desk = DeskSetup::new(
+            Gate::new(policies, Memory::new(TableOptions::with_keys(4_096), clock.clone())),
+            StoreLevel::of_memory,
+            Arc::new(move || time.now()),
+            operate(OperationSetup::of_memory()),
+        );
+        let desk = DeskSetup { salt: KeySalt::new(b"pepper").unwrap(), ..desk };
+        let gateway = Arc::new(Gateway::new(GatewaySetup::new(desk)));
         let bound = || bind("127.0.0.1:0".parse().unwrap(), NonZeroUsize::MIN).unwrap();
         let (listeners, admin_listener) = (bound(), bound().remove(0));
         let (address, admin) = (listeners[0].local_addr().unwrap(), admin_listener.local_addr().unwrap());
@@ -147,7 +137,7 @@ async fn a_look_tells_how_it_stands_and_changes_nothing() {
     assert_eq!((same["limits"].as_array().unwrap().len(), &same["limits"][0]["name"]), (1, &json!("day")));
     // A key that nobody has used is full, and looking at it takes no memory.
     assert_eq!(running.remaining("other").await, [3, 50]);
-    assert_eq!(metric(running.gateway.metrics(), "tidegate_keys"), 2);
+    assert_eq!(metric(running.gateway.desk().metrics(), "tidegate_keys"), 2);
     let mut client = Client::to(running.admin).await;
     client.send("HEAD /v1/policies HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     assert!(client.head().await.starts_with("HTTP/1.1 200"));
@@ -190,13 +180,13 @@ async fn an_override_holds_until_it_is_removed_and_outlives_another_file() {
     running.clock.advance(Duration::from_secs(15));
     assert_eq!(running.passing("gold-1", 9).await, 1);
 
-    running.gateway.replace(policies(vec![by_key(&[("minute", "2/min")])]));
+    running.gateway.desk().replace(policies(vec![by_key(&[("minute", "2/min")])]));
     let all = running.done("GET", "/v1/overrides", "").await;
     assert_eq!((all["overrides"].as_array().unwrap().len(), &all["overrides"][0]["in_force"]), (1, &json!(true)));
-    running.gateway.replace(policies(vec![by_key(&[("second", "1/s")])]));
+    running.gateway.desk().replace(policies(vec![by_key(&[("second", "1/s")])]));
     let all = running.done("GET", "/v1/overrides", "").await;
     assert_eq!(all["overrides"][0]["put_off"], "the policy has no limit `minute`");
-    running.gateway.replace(policies(vec![by_key(&[("minute", "3/min")])]));
+    running.gateway.desk().replace(policies(vec![by_key(&[("minute", "3/min")])]));
     let look = running.done("GET", "/v1/keys?policy=by-key&key=gold-1", "").await;
     assert_eq!(look["limits"][0]["limit"], "4/min");
 
@@ -210,7 +200,7 @@ async fn an_override_holds_until_it_is_removed_and_outlives_another_file() {
 #[tokio::test]
 async fn br_076_a_look_is_right_whatever_the_limit_was_before() {
     let running = Running::plain(&[("minute", "10/min")]);
-    let file = |limit: &str| running.gateway.replace(policies(vec![by_key(&[("minute", limit)])]));
+    let file = |limit: &str| running.gateway.desk().replace(policies(vec![by_key(&[("minute", limit)])]));
     file("100/min");
     assert_eq!(running.passing("gold-1", 50).await, 50);
     assert_eq!(running.remaining("gold-1").await, [50]);
@@ -310,7 +300,7 @@ async fn what_cannot_be_is_refused_with_what_and_where() {
 async fn the_policies_in_force_are_told_with_how_often_they_decided() {
     let running = Running::plain(&[("minute", "3/min")]);
     running.passing("gold-1", 5).await;
-    running.gateway.read_from("tidegate.toml");
+    running.gateway.desk().read_from("tidegate.toml");
     let told = running.done("GET", "/v1/policies", "").await;
     assert_eq!((&told["file"], &told["read_at"]), (&json!("tidegate.toml"), &json!("2001-09-09T01:46:40Z")));
     let policy = &told["policies"][0];
@@ -364,7 +354,7 @@ async fn with_a_token_all_but_the_probes_needs_it() {
         let request = format!("GET {target} HTTP/1.1\r\nhost: elsewhere\r\nauthorization: Bearer {TOKEN}\r\n\r\n");
         assert_ne!(running.raw(&request).await.status, 401, "{target}");
     }
-    assert_eq!(metric(running.gateway.metrics(), "tidegate_admin_denied_total{reason=\"token\"}"), 4);
+    assert_eq!(metric(running.gateway.desk().metrics(), "tidegate_admin_denied_total{reason=\"token\"}"), 4);
 }
 
 #[tokio::test]
@@ -372,7 +362,7 @@ async fn without_a_token_a_page_that_points_its_name_here_is_not_answered() {
     let running = Running::plain(&[("minute", "1/min")]);
     let by = async |host: &str| running.raw(&format!("GET /v1/policies HTTP/1.1\r\nhost: {host}\r\n\r\n")).await.status;
     assert_eq!((by("evil.example").await, by("localhost:1").await, by("127.0.0.1").await), (403, 200, 200));
-    assert_eq!(metric(running.gateway.metrics(), "tidegate_admin_denied_total{reason=\"host\"}"), 1);
+    assert_eq!(metric(running.gateway.desk().metrics(), "tidegate_admin_denied_total{reason=\"host\"}"), 1);
 }
 
 #[tokio::test]

@@ -10,8 +10,7 @@ use tidegate::{
     Charge, Cost, Decision, Gate, Kept, LimitId, ManualClock, Memory, Mode, Quota, ReservationId, Settled, Store,
     TableOptions, Time, Verdict,
 };
-use tidegate_http::Dialects;
-use tidegate_server::{Bounds, Drain, Gateway, GatewaySetup, HostTold, OperationSetup, StoreLevel, bind};
+use tidegate_server::{DeskSetup, Drain, Gateway, GatewaySetup, OperationSetup, StoreLevel, bind};
 use tokio::sync::Semaphore;
 
 use crate::support::{Client, eventually, metric, one_each};
@@ -59,24 +58,14 @@ async fn decisions_that_wait_are_counted_and_a_client_that_leaves_waits_no_more(
     let policy = Policy::new("default", "global".parse().unwrap()).with_limits(["1/h".parse().unwrap()], Mode::Enforce);
     let permits = Arc::new(Semaphore::new(0));
     let store = Held(Memory::new(TableOptions::with_keys(10), ManualClock::new()), Arc::clone(&permits));
-    let gateway = Gateway::new(GatewaySetup {
-        gate: Gate::new(Policies::new(ClientAddress::default(), vec![policy]).unwrap(), store),
-        level: |_| StoreLevel::Shared { is_up: true, leased: 0, failures: Vec::new() },
-        clock: Arc::new(|| Time::ZERO),
-        upstreams: None,
-        upstream_tls: None,
-        host_told: HostTold::Client,
-        entrance: Default::default(),
-        bounds: Bounds::default(),
-        dialects: Dialects::default(),
-        cors: None,
-        operation: OperationSetup::new(|_| true, |_, _| Ok(())),
-        notice: Arc::new(|_: &str| ()),
-        salt: Default::default(),
-        access_log: None,
-        traces: None,
-    });
-    let metrics = Arc::clone(gateway.metrics());
+    let desk = DeskSetup::new(
+        Gate::new(Policies::new(ClientAddress::default(), vec![policy]).unwrap(), store),
+        |_| StoreLevel::Shared { is_up: true, leased: 0, failures: Vec::new() },
+        Arc::new(|| Time::ZERO),
+        OperationSetup::new(|_| true, |_, _| Ok(())),
+    );
+    let gateway = Gateway::new(GatewaySetup::new(desk));
+    let metrics = Arc::clone(gateway.desk().metrics());
     let listeners = bind("127.0.0.1:0".parse().unwrap(), NonZeroUsize::MIN).unwrap();
     let address = listeners[0].local_addr().unwrap();
     let drain = Drain::new();

@@ -11,10 +11,7 @@ use http::Response;
 use http_body_util::Full;
 use tidegate::policy::{ClientAddress, Policies, Policy};
 use tidegate::{Clock as _, Gate, ManualClock, Memory, Mode, TableOptions};
-use tidegate_http::Dialects;
-use tidegate_server::{
-    Bounds, Drain, Gateway, GatewaySetup, HostTold, Metrics, OperationSetup, StoreLevel, Upstream, bind,
-};
+use tidegate_server::{DeskSetup, Drain, Gateway, GatewaySetup, Metrics, OperationSetup, StoreLevel, Upstream, bind};
 
 use crate::support::{Client, metric, one_each, upstream};
 
@@ -35,27 +32,22 @@ impl Running {
         let policies = Policies::new(ClientAddress::default(), vec![policy]).unwrap();
         let (clock, notices, drain) = (ManualClock::new(), Arc::new(Mutex::new(Vec::new())), Drain::new());
         let heard = Arc::clone(&notices);
-        let gateway = Gateway::new(GatewaySetup {
-            gate: Gate::new(policies, Memory::new(TableOptions::with_keys(4096), clock.clone())),
-            level: StoreLevel::of_memory,
-            clock: {
+        let desk = DeskSetup::new(
+            Gate::new(policies, Memory::new(TableOptions::with_keys(4096), clock.clone())),
+            StoreLevel::of_memory,
+            {
                 let clock = clock.clone();
                 Arc::new(move || clock.now())
             },
+            OperationSetup::of_memory(),
+        );
+        let desk =
+            DeskSetup { notice: Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned())), ..desk };
+        let gateway = Gateway::new(GatewaySetup {
             upstreams: upstream.map(|address| format!("http://{address}").parse::<Upstream>().unwrap().into()),
-            upstream_tls: None,
-            host_told: HostTold::Client,
-            entrance: Default::default(),
-            bounds: Bounds::default(),
-            dialects: Dialects::default(),
-            cors: None,
-            operation: OperationSetup::of_memory(),
-            notice: Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned())),
-            salt: Default::default(),
-            access_log: None,
-            traces: None,
+            ..GatewaySetup::new(desk)
         });
-        let metrics = Arc::clone(gateway.metrics());
+        let metrics = Arc::clone(gateway.desk().metrics());
         let port_0 = "127.0.0.1:0".parse().unwrap();
         let listeners = bind(port_0, NonZeroUsize::new(2).unwrap()).unwrap();
         let admin_listener = bind(port_0, NonZeroUsize::MIN).unwrap().remove(0);

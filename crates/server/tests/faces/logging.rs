@@ -15,10 +15,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tidegate::policy::file::{Format, read};
 use tidegate::{Clock as _, Gate, ManualClock, Memory, TableOptions, Time};
-use tidegate_http::Dialects;
 use tidegate_server::{
-    AccessLogSetup, Bounds, Drain, Gateway, GatewaySetup, LogFormat, LogTarget, Metrics, OperationSetup, StoreLevel,
-    Upstream, bind,
+    AccessLogSetup, Bounds, DeskSetup, Drain, Gateway, GatewaySetup, LogFormat, LogTarget, Metrics, OperationSetup,
+    StoreLevel, Upstream, bind,
 };
 
 use crate::support::{Client, eventually, metric, one_each, upstream};
@@ -69,22 +68,21 @@ impl Logging {
         let (clock, notices, drain) = (ManualClock::new(), Arc::new(Mutex::new(Vec::new())), Drain::new());
         clock.set(NOW);
         let (heard, time) = (Arc::clone(&notices), clock.clone());
-        let gateway = Arc::new(Gateway::new(GatewaySetup {
-            gate: Gate::new(policies, Memory::new(TableOptions::with_keys(4096), clock.clone())),
-            level: StoreLevel::of_memory,
-            clock: Arc::new(move || time.now()),
-            upstreams: upstream.map(|address| format!("http://{address}").parse::<Upstream>().unwrap().into()),
-            upstream_tls: None,
-            entrance: Default::default(),
-            host_told: Default::default(),
-            bounds: Bounds { grace: Duration::ZERO, ..Bounds::default() },
-            dialects: Dialects::default(),
-            cors: None,
-            operation: OperationSetup::of_memory(),
+        let desk = DeskSetup::new(
+            Gate::new(policies, Memory::new(TableOptions::with_keys(4096), clock.clone())),
+            StoreLevel::of_memory,
+            Arc::new(move || time.now()),
+            OperationSetup::of_memory(),
+        );
+        let desk = DeskSetup {
             notice: Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned())),
-            salt: Default::default(),
             access_log: Some(AccessLogSetup { target: LogTarget::file(path).unwrap(), format }),
-            traces: None,
+            ..desk
+        };
+        let gateway = Arc::new(Gateway::new(GatewaySetup {
+            upstreams: upstream.map(|address| format!("http://{address}").parse::<Upstream>().unwrap().into()),
+            bounds: Bounds { grace: Duration::ZERO, ..Bounds::default() },
+            ..GatewaySetup::new(desk)
         }));
         let listeners = bind("127.0.0.1:0".parse().unwrap(), NonZeroUsize::MIN).unwrap();
         let address = listeners[0].local_addr().unwrap();
@@ -94,7 +92,7 @@ impl Logging {
     }
 
     fn metrics(&self) -> &Metrics {
-        self.gateway.metrics()
+        self.gateway.desk().metrics()
     }
 
     fn lines(&self, result: &str) -> u64 {
@@ -294,7 +292,7 @@ async fn a_file_that_was_moved_is_left_behind() {
     eventually("a new file is there", || fs::read_to_string(&path).is_ok_and(|log| log.contains("/second"))).await;
     // Being told is quicker than looking once a second; nothing else changes.
     fs::rename(&path, folder.path().join("access.log.2")).unwrap();
-    logging.gateway.reopen_logs();
+    logging.gateway.desk().reopen_logs();
     eventually("one more is there", || path.exists()).await;
     logging.get("/third", "").await;
     logging.end();

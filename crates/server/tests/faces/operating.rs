@@ -107,12 +107,12 @@ async fn decisions_are_counted_by_limit_mode_and_outcome() {
     let metrics = Metrics::new(&names);
     let quota = "2/min".parse::<Limit>().unwrap().quota().unwrap();
     let decided = |used, cost| decide(&quota, State::from_parts(used, Time::ZERO), Cost::new(cost), Time::ZERO).0;
-    metrics.limit(0).unwrap().count(&decided(0, 1), Source::Store);
-    metrics.limit(0).unwrap().count(&decided(1, 1), Source::Fallback);
-    metrics.limit(1).unwrap().count(&decided(2, 1), Source::Store);
-    metrics.limit(1).unwrap().count(&decided(0, 3), Source::Store);
+    metrics.limits.at(0).unwrap().count(&decided(0, 1), Source::Store);
+    metrics.limits.at(0).unwrap().count(&decided(1, 1), Source::Fallback);
+    metrics.limits.at(1).unwrap().count(&decided(2, 1), Source::Store);
+    metrics.limits.at(1).unwrap().count(&decided(0, 3), Source::Store);
     metrics.decision.observe(Duration::from_nanos(300));
-    assert!(metrics.limit(2).is_none());
+    assert!(metrics.limits.at(2).is_none());
     for (series, count) in [
         ("tidegate_decisions_total{policy=\"\",limit=\"limit-1\",mode=\"enforce\",outcome=\"allowed\"}", 2),
         ("tidegate_decisions_total{policy=\"\",limit=\"limit-1\",mode=\"enforce\",outcome=\"denied\"}", 0),
@@ -137,7 +137,7 @@ async fn br_163_denied_counts_up_and_only_denials() {
     for denied in [0, 0, 0, 0, 0, 1] {
         let (decision, next) = decide(&quota, state, Cost::ONE, Time::ZERO);
         state = next;
-        metrics.limit(0).unwrap().count(&decision, Source::Store);
+        metrics.limits.at(0).unwrap().count(&decision, Source::Store);
         assert_eq!(metric(&metrics, series), denied);
     }
 }

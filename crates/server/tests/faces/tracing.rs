@@ -13,9 +13,8 @@ use hyper::body::Incoming;
 use serde_json::{Value, json};
 use tidegate::policy::file::{Format, read};
 use tidegate::{Clock as _, Gate, ManualClock, Memory, TableOptions, Time};
-use tidegate_http::Dialects;
 use tidegate_server::{
-    Bounds, Drain, Gateway, GatewaySetup, Metrics, OperationSetup, StoreLevel, TraceSetup, Upstream, bind,
+    Bounds, DeskSetup, Drain, Gateway, GatewaySetup, Metrics, OperationSetup, StoreLevel, TraceSetup, Upstream, bind,
 };
 
 use crate::support::{Client, eventually, metric, nobody, one_each, upstream};
@@ -85,27 +84,26 @@ impl Tracing {
         let (clock, notices, drain) = (ManualClock::new(), Arc::new(Mutex::new(Vec::new())), Drain::new());
         clock.set(NOW);
         let (heard, time) = (Arc::clone(&notices), clock.clone());
-        let gateway = Gateway::new(GatewaySetup {
-            gate: Gate::new(policies, Memory::new(TableOptions::with_keys(64), clock)),
-            level: StoreLevel::of_memory,
-            clock: Arc::new(move || time.now()),
-            upstreams: Some(format!("http://{upstream}").parse::<Upstream>().unwrap().into()),
-            upstream_tls: None,
-            entrance: Default::default(),
-            host_told: Default::default(),
-            bounds: Bounds { grace: Duration::ZERO, ..Bounds::default() },
-            dialects: Dialects::default(),
-            cors: None,
-            operation: OperationSetup::of_memory(),
+        let desk = DeskSetup::new(
+            Gate::new(policies, Memory::new(TableOptions::with_keys(64), clock)),
+            StoreLevel::of_memory,
+            Arc::new(move || time.now()),
+            OperationSetup::of_memory(),
+        );
+        let desk = DeskSetup {
             notice: Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned())),
-            salt: Default::default(),
-            access_log: None,
             traces: Some(TraceSetup {
                 endpoint: format!("http://{collector}").parse().unwrap(),
                 sample: sample.parse().unwrap(),
             }),
+            ..desk
+        };
+        let gateway = Gateway::new(GatewaySetup {
+            upstreams: Some(format!("http://{upstream}").parse::<Upstream>().unwrap().into()),
+            bounds: Bounds { grace: Duration::ZERO, ..Bounds::default() },
+            ..GatewaySetup::new(desk)
         });
-        let metrics = Arc::clone(gateway.metrics());
+        let metrics = Arc::clone(gateway.desk().metrics());
         let listeners = bind("127.0.0.1:0".parse().unwrap(), NonZeroUsize::MIN).unwrap();
         let (address, until) = (listeners[0].local_addr().unwrap(), drain.clone());
         let thread = std::thread::spawn(move || gateway.run(one_each(listeners), None, &until));

@@ -23,7 +23,7 @@ pub(super) fn mode(mode: Mode) -> &'static str {
 pub(super) fn policies(policies: &Policies, metrics: &Metrics) -> Vec<Value> {
     // The metrics count limits in the order of the policies.
     let mut place = 0..;
-    let mut limit = |named: &NamedLimit| limit(named, place.next().and_then(|place| metrics.limit(place)));
+    let mut limit = |named: &NamedLimit| limit(named, place.next().and_then(|place| metrics.limits.at(place)));
     let each = |policy: &Policy| {
         let limits: Vec<_> = policy.limits().iter().map(&mut limit).collect();
         let count =

@@ -1,0 +1,28 @@
+//! What there is, by path.
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header::ALLOW};
+use hyper::body::Incoming;
+use tidegate_core::Store;
+
+use super::Face;
+use crate::ProxyBody;
+use crate::proxy::problem::problem;
+
+/// The answer to a request.
+pub(super) async fn answer<S: Store + 'static>(_face: &Face<S>, request: Request<Incoming>) -> Response<ProxyBody> {
+    match request.uri().path() {
+        "/health" => match *request.method() {
+            Method::GET | Method::HEAD => Response::new(ProxyBody::from(Bytes::from_static(b"ok\n"))),
+            _ => only("GET, HEAD"),
+        },
+        _ => problem(StatusCode::NOT_FOUND, "there is /health"),
+    }
+}
+
+/// The answer to a method that a path does not take.
+fn only(allowed: &'static str) -> Response<ProxyBody> {
+    let mut answer = problem(StatusCode::METHOD_NOT_ALLOWED, &format!("this takes {allowed}"));
+    answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    answer
+}
