@@ -21,6 +21,22 @@ pub(crate) fn from_right(list: &[u8], separator: u8) -> impl Iterator<Item = &[u
     })
 }
 
+/// The last element that is not empty, and what stands before it.
+pub(crate) fn last(list: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
+    let mut rest = Some(list);
+    while let Some(list) = rest {
+        let (before, element) = match last_separator(list, separator) {
+            Some(at) => (Some(&list[..at]), &list[at + 1..]),
+            None => (None, list),
+        };
+        match element.trim_ascii() {
+            [] => rest = before,
+            element => return Some((element, before.unwrap_or_default())),
+        }
+    }
+    None
+}
+
 /// The node of an element's `for` parameter, without its quotes. `None` if it has none, or two, or is malformed.
 ///
 /// Escapes within the quotes are taken as malformed: no address needs one.

@@ -45,7 +45,7 @@
 //!
 //! Read the modules in this order: `attributes`, `descriptor` (with `descriptor_rules`, what is read of
 //! another service's files), `client`, `trust`, `address` (with `forwarded` and `node`, the syntax
-//! of the fields), `key_parts`, `key`, `caller`; `matching` (with `path`, `path_pattern`, `host_pattern`), `exempt`,
+//! of the fields) and `last_hop`, `key_parts`, `key`, `caller`; `matching` (with `path`, `path_pattern`, `host_pattern`), `exempt`,
 //! `overrides`, `cost_rule`, `outcome`, `policy`; `policies` (with what is prepared at load: `index`, `path_index`,
 //! `policy_set`, `exemptions`, `together`), `charges`; `succession`, when others take their place, and `single_key`, for an operator; then what is said to people: `considered`, `explain`, `key_text`,
 //! `key_hash`, `printable`,
@@ -77,6 +77,7 @@ mod key_error;
 mod key_hash;
 mod key_parts;
 mod key_text;
+mod last_hop;
 #[cfg(feature = "file")]
 pub mod limitador;
 mod matching;
@@ -117,6 +118,7 @@ pub use key_error::KeyPartsError;
 pub use key_hash::{KeyHash, KeySalt, SALT_BYTES_MAX, SaltError};
 pub use key_parts::{KeyPart, KeyParts, OnMissing, PARTS_MAX};
 pub use key_text::{KeyText, KeyValue};
+pub use last_hop::LastHop;
 pub use matching::{HeaderMatch, Match, Method, Mismatch};
 pub use names::{ClaimName, CookieName, FieldName, NAME_BYTES_MAX, NameError};
 pub use one_private_peer::OnePrivatePeer;
