@@ -172,11 +172,11 @@ pub(crate) fn push_when(text: &mut String, retry_after: Option<Duration>) {
     }
 }
 
-/// The answer to a denied request: in gRPC's shape if it was gRPC, else the user's own, else a problem.
+/// The answer to a denied request: in gRPC's shape if it was gRPC (unless told otherwise), else the user's own, else a problem.
 pub(crate) fn answer(denial: &Denial, parts: Parts, settings: &Settings) -> Response<Bytes> {
     let cors = settings.cors.as_deref().map(|cors| (cors, cors.origin(&parts.headers)));
     let mut answer = match &settings.own_answer {
-        _ if grpc::is_grpc(&parts) => return grpc::answer(denial, settings.dialects),
+        _ if settings.speaks_grpc && grpc::is_grpc(&parts) => return grpc::answer(denial, settings.dialects),
         Some(own) => own(denial, &parts),
         None => problem::answer(denial, parts.headers),
     };

@@ -31,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) own_answer: Option<OwnAnswer>,
     /// Does an answer of the user's own get the fields too?
     pub(crate) completes_own_answer: bool,
+    /// Is a denied gRPC call told so in gRPC's own shape?
+    pub(crate) speaks_grpc: bool,
     pub(crate) exempts_preflights: bool,
     pub(crate) cors: Option<Arc<Cors>>,
     on_repeat: Option<Arc<dyn Fn() + Send + Sync>>,
@@ -93,6 +95,13 @@ impl<A> LimitLayer<A> {
         layer
     }
 
+    /// Answers a denied gRPC call as any other request. For whoever asks on a caller's behalf, and goes by the status: in
+    /// gRPC's own shape that would be 200.
+    pub fn without_grpc_shape(mut self) -> Self {
+        self.settings.speaks_grpc = false;
+        self
+    }
+
     /// Counts CORS preflights like any request. Otherwise they pass, and nothing is charged.
     pub fn count_preflights(mut self) -> Self {
         self.settings.exempts_preflights = false;
@@ -135,6 +144,7 @@ impl Default for Settings {
             dialects: Dialects::default(),
             own_answer: None,
             completes_own_answer: true,
+            speaks_grpc: true,
             exempts_preflights: true,
             cors: None,
             on_repeat: None,

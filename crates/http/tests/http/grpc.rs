@@ -140,3 +140,12 @@ fn only_grpc_is_answered_as_grpc() {
         assert_eq!(seen.status == 200, is_grpc, "{kind}");
     }
 }
+
+#[test]
+fn whoever_asks_for_a_call_goes_by_the_status() {
+    let limited = Limited::new(LimitLayer::new(limiter("1/min").0).without_grpc_shape());
+    assert_eq!(limited.send(call()).body, "hello");
+    let seen = limited.send(call());
+    assert_eq!((seen.status.as_u16(), seen.field("retry-after")), (429, Some("60")));
+    assert_eq!((seen.field("content-type"), seen.field("grpc-status")), (Some("application/problem+json"), None));
+}
