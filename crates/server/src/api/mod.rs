@@ -2,6 +2,7 @@
 //!
 //! `routes` says what there is, each in a file of its own.
 
+mod forward_auth;
 mod routes;
 
 use std::convert::Infallible;
@@ -17,6 +18,7 @@ use tidegate_core::Store;
 use tidegate_http::Dialects;
 use tower_service::Service;
 
+use self::forward_auth::ForwardAuth;
 use crate::client::serve::serve_all;
 use crate::desk::Desk;
 use crate::{Answer, Bounds, Entrance, Listener, Setup};
@@ -38,16 +40,18 @@ pub struct Api<S>(Arc<Face<S>>);
 pub(crate) struct Face<S> {
     desk: Arc<Desk<S>>,
     setup: ApiSetup,
+    forward_auth: ForwardAuth<S>,
 }
 
 impl<S: Store + 'static> Api<S> {
     pub(crate) fn new(desk: Arc<Desk<S>>, setup: ApiSetup) -> Self {
-        Self(Arc::new(Face { desk, setup }))
+        let forward_auth = ForwardAuth::new(&desk.in_force, setup.dialects);
+        Self(Arc::new(Face { desk, setup, forward_auth }))
     }
 
     /// Serves clients on these listeners until `shutdown` is ready; then requests in flight end.
     pub(crate) async fn serve(&self, listeners: Vec<Listener>, shutdown: impl Future<Output = ()>) -> io::Result<()> {
-        let Face { desk, setup } = &*self.0;
+        let Face { desk, setup, .. } = &*self.0;
         let setup = Setup {
             bounds: setup.bounds.clone(),
             entrance: Entrance { trust: desk.believed.clone(), ..setup.entrance.clone() },

@@ -6,17 +6,19 @@ use hyper::body::Incoming;
 use tidegate_core::Store;
 
 use super::Face;
+use super::forward_auth::ForwardAuth;
 use crate::ProxyBody;
 use crate::proxy::problem::problem;
 
 /// The answer to a request.
-pub(super) async fn answer<S: Store + 'static>(_face: &Face<S>, request: Request<Incoming>) -> Response<ProxyBody> {
+pub(super) async fn answer<S: Store + 'static>(face: &Face<S>, request: Request<Incoming>) -> Response<ProxyBody> {
     match request.uri().path() {
         "/health" => match *request.method() {
             Method::GET | Method::HEAD => Response::new(ProxyBody::from(Bytes::from_static(b"ok\n"))),
             _ => only("GET, HEAD"),
         },
-        _ => problem(StatusCode::NOT_FOUND, "there is /health"),
+        path if ForwardAuth::<S>::is_at(path) => face.forward_auth.answer(request).await,
+        _ => problem(StatusCode::NOT_FOUND, "there are /health and /v1/forward-auth"),
     }
 }
 

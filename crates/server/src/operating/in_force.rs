@@ -56,6 +56,11 @@ impl<S: Store + 'static> Observed<S> {
         with(self.in_force.load().ask.gate().policies())
     }
 
+    /// Tells an operator something.
+    pub(crate) fn tell(&self, text: &str) {
+        (self.notice)(text);
+    }
+
     /// Finds clients as the policies in force do.
     pub(crate) fn client_lookup(&self) -> ClientLookup {
         let in_force = Arc::clone(&self.in_force);
