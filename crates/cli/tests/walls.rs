@@ -41,6 +41,11 @@ const MAY_USE: &[Row] = &[
         &["tidegate-lab", "tidegate-server", "tidegate-http", "tidegate", "tidegate-policy"],
         Others::Not(&["hyper", "quanta"]),
     ),
+    Row(
+        "tidegate-fuzz",
+        &["tidegate-lab", "tidegate-server", "tidegate-http", "tidegate-redis", "tidegate-policy", "tidegate-core"],
+        Others::Only(&[]),
+    ),
 ];
 
 /// A crate, the crates of ours that it may use, and which of the others.

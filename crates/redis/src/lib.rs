@@ -94,3 +94,12 @@ pub use store::{RedisOptions, RedisStore, SetupError};
 pub use terms::{BURST_MAX, FILL_MAX, OutOfRange, RATE_MAX_PER_S};
 pub use tls::{TlsError, TlsFiles};
 pub use url::UrlError;
+
+/// Doors to parsers, for whoever throws bytes at them.
+#[cfg(feature = "fuzz")]
+pub mod fuzz {
+    /// Reads the URL of a store.
+    pub fn url(text: &str) {
+        drop(crate::address::Address::parse(text).map_err(|error| error.to_string()));
+    }
+}

@@ -69,3 +69,10 @@ pub use upstream::tls::{UpstreamTls, UpstreamTlsError};
 pub use upstream::upstreams::{Destination, DestinationError, Upstreams, UpstreamsError};
 
 pub use tidegate_policy::{Peer, Trust};
+
+/// Doors to parsers, for whoever throws bytes at them.
+#[cfg(feature = "fuzz")]
+pub mod fuzz {
+    pub use crate::client::proxy_protocol::fuzz::proxy_header;
+    pub use crate::resp::fuzz::commands;
+}

@@ -15,7 +15,7 @@
 //!   conditions: [\"descriptors[0].method == 'POST'\"]
 //!   variables: [\"descriptors[0].user\"]
 //! ";
-//! let limits = read("limits.yaml", file, Algorithm::FixedWindow)?;
+//! let limits = read("limits.yaml", file, Algorithm::FixedWindow, Default::default())?;
 //! let entries = [Entry { key: "method", value: "POST" }, Entry { key: "user", value: "ann" }];
 //! let call = Call { namespace: "shop", descriptors: &[&entries] };
 //! let mut keys = Keys::new();

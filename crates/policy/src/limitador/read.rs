@@ -42,21 +42,22 @@ const LIMIT: Kind = Kind {
     ],
 };
 
-/// Reads a file of limits, which `algorithm` enforces; `name` is what errors call the file.
+/// Reads a file of limits. Each is enforced by `algorithm` and handled as `handling` says; `name` is what errors call the
+/// file.
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn read(name: &str, contents: &str, algorithm: Algorithm) -> Result<Limits, ConfigError> {
+pub fn read(name: &str, contents: &str, algorithm: Algorithm, handling: Handling) -> Result<Limits, ConfigError> {
     let error = |faults| ConfigError::new(name, contents, faults);
     if contents.len() > FILE_BYTES_MAX {
         let message = format!("the file is too large; the maximum is {FILE_BYTES_MAX} bytes");
         return Err(error(vec![Fault::new(&(0..0), message)]));
     }
     let tree = yaml::tree(contents).map_err(|fault| error(vec![fault]))?;
-    limits(&tree, algorithm).map_err(error)
+    limits(&tree, algorithm, handling).map_err(error)
 }
 
-fn limits(tree: &Node, algorithm: Algorithm) -> Result<Limits, Vec<Fault>> {
+fn limits(tree: &Node, algorithm: Algorithm, handling: Handling) -> Result<Limits, Vec<Fault>> {
     let mut reader = Reader::default();
     let nodes = match &tree.value {
         Value::List(nodes) if nodes.len() <= LIMITS_MAX => nodes.as_slice(),
@@ -74,7 +75,7 @@ fn limits(tree: &Node, algorithm: Algorithm) -> Result<Limits, Vec<Fault>> {
     };
     let mut read: Vec<(&Node, Limit)> = Vec::new();
     for node in nodes {
-        let Some(limit) = reader.imported(node, algorithm) else { continue };
+        let Some(limit) = reader.imported(node, algorithm, handling) else { continue };
         match read.iter().any(|(_, known)| known.limit == limit.limit) {
             true => reader.fault(
                 &node.span,
@@ -118,7 +119,7 @@ fn labels(read: &[(&Node, Limit)], places: &[usize]) -> Vec<(usize, String)> {
 }
 
 impl Reader {
-    fn imported(&mut self, node: &Node, algorithm: Algorithm) -> Option<Limit> {
+    fn imported(&mut self, node: &Node, algorithm: Algorithm, handling: Handling) -> Option<Limit> {
         let fields = self.fields(node, &LIMIT)?;
         let namespace =
             self.required(&fields, "namespace", "the domain that calls name").and_then(|it| self.name_of(it));
@@ -145,7 +146,7 @@ impl Reader {
             }
         };
         let limit = identity(&namespace, seconds, &conditions, &variables);
-        let (label, handling) = (String::new(), Handling::default());
+        let label = String::new();
         Some(Limit { namespace, max_value, seconds, name, id, label, limit, quota, handling, conditions, variables })
     }
 

@@ -1,13 +1,13 @@
 //! Files of limits from outside: what calls are charged, and what is wrong with files.
 
-use tidegate_core::{Algorithm, Cost, LimitId};
+use tidegate_core::{Algorithm, Cost, Handling, LimitId};
 
 use super::*;
 use crate::{Entry, KeyText, Keys};
 
 #[track_caller]
 fn limits(text: &str) -> Limits {
-    read("limits.yaml", text, Algorithm::FixedWindow).unwrap_or_else(|error| panic!("{error}"))
+    read("limits.yaml", text, Algorithm::FixedWindow, Handling::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The labels and keys of what a call in namespace `ns` is charged. Each descriptor is `key=value` pairs.
@@ -121,7 +121,7 @@ fn another_max_value_says_since_when_it_is_in_force() {
 fn either_algorithm_enforces_a_limit() {
     let text = "- {namespace: ns, max_value: 7, seconds: 10}";
     for algorithm in [Algorithm::FixedWindow, Algorithm::TokenBucket] {
-        let limits = read("limits.yaml", text, algorithm).unwrap();
+        let limits = read("limits.yaml", text, algorithm, Handling::default()).unwrap();
         let quota = limits.as_slice()[0].quota;
         assert_eq!((quota.algorithm(), quota.burst(), quota.rate().count()), (algorithm, 7, 7));
     }
@@ -153,7 +153,7 @@ fn no_call_meets_more_limits_than_one_decision_takes() {
     let lists: String = (0..17).map(|i| limit(i, if i < 16 { "m in ['a', 'b']" } else { "m == 'c'" })).collect();
     assert_eq!(limits(&lists).as_slice().len(), 17);
     let together: String = (0..17).map(|i| limit(i, &format!("descriptors[0].a{i} == 'x'"))).collect();
-    let error = read("limits.yaml", &together, Algorithm::FixedWindow).unwrap_err().to_string();
+    let error = read("limits.yaml", &together, Algorithm::FixedWindow, Handling::default()).unwrap_err().to_string();
     assert!(
         error.contains("with this limit, more than 16 limits of namespace `ns` could apply to one call"),
         "{error}"
@@ -162,7 +162,7 @@ fn no_call_meets_more_limits_than_one_decision_takes() {
 
 #[track_caller]
 fn check_wrong(text: &str, expect: &[&str]) {
-    let error = read("l.yaml", text, Algorithm::FixedWindow).expect_err(text);
+    let error = read("l.yaml", text, Algorithm::FixedWindow, Handling::default()).expect_err(text);
     let told: Vec<_> = error.faults().iter().map(|it| format!("{}:{}: {}", it.line, it.column, it.message)).collect();
     assert_eq!(told, expect, "{text}");
 }

@@ -175,6 +175,27 @@ fn v2_source(family: u8, rest: &[u8]) -> Result<Option<IpAddr>, Malformed> {
     }
 }
 
+/// A door for whoever throws bytes at it.
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz {
+    use super::{Header, ProxyProtocol};
+
+    /// Reads a header of either version. What is read of a part of the bytes stays read when more of them come.
+    ///
+    /// # Panics
+    /// It does not.
+    pub fn proxy_header(input: &[u8]) {
+        for protocol in [ProxyProtocol::V1, ProxyProtocol::V2, ProxyProtocol::Any] {
+            let whole = protocol.header(input);
+            if let Ok(Some(Header { bytes, .. })) = whole {
+                assert!(bytes <= input.len(), "a header lies within what has come");
+                assert_eq!(protocol.header(&input[..bytes]), whole, "a header needs nothing behind it");
+                assert_eq!(protocol.header(&input[..bytes - 1]), Ok(None), "and all of itself");
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

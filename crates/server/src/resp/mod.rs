@@ -4,6 +4,8 @@
 //! clients ask), `session` (one of them, to its end).
 
 mod command;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod handshake;
 mod reply;
 mod session;
