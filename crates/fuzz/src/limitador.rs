@@ -83,7 +83,7 @@ fn file(text: &str) {
             let mut keys = Keys::new();
             let charged = windows.charging(&Call { namespace, descriptors }, Cost::ONE, &mut keys);
             assert!(charged.charges.len() <= tidegate_core::CHARGES_MAX);
-            assert_eq!(charged.charges.len(), charged.limits.len());
+            assert_eq!(charged.charges.len(), charged.places.len());
         }
     }
 }

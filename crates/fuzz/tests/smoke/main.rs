@@ -110,6 +110,22 @@ doors! {
     access_log limit flags
 }
 
+/// A large file that is wrong all over, and all on one line.
+#[test]
+fn mistakes_without_end_are_no_hang() {
+    let names = |separator: &str| (0..60_000).map(|i| format!("\"k{i}\"{separator} 1, ")).collect::<String>();
+    for (name, file) in [
+        ("config_json", format!("{{{}\"k\": 1}}", names(":"))),
+        ("config_yaml", format!("{{{}k: 1}}", names(":"))),
+        ("config_toml", format!("a = {{ {}k = 1 }}", names(" ="))),
+        ("descriptor_rules", format!("{{{}k: 1}}", names(":"))),
+        ("limitador", format!("[{{{}k: 1}}]", names(":"))),
+        ("limitador", format!("[{}]", "{namespace: n}, ".repeat(1_000))),
+    ] {
+        watched(door(name).expect("a door of this name"), [file.into_bytes()].into_iter());
+    }
+}
+
 /// One thing again and again: what takes time by the square of its length shows here.
 #[test]
 fn repetition_is_no_hang() {

@@ -7,6 +7,8 @@ use crate::Printable;
 
 /// How many faults are shown; the others are counted.
 const SHOWN_MAX: usize = 50;
+/// How many faults are kept with their places; the others are counted.
+const KEPT_MAX: usize = 1_000;
 /// The longest line that is shown, in characters.
 const LINE_MAX: usize = 160;
 
@@ -29,6 +31,8 @@ impl Fault {
 pub struct ConfigError {
     name: String,
     faults: Vec<ConfigFault>,
+    /// How many there are beyond those.
+    not_kept: usize,
 }
 
 /// One thing that is wrong with a file.
@@ -49,12 +53,14 @@ impl ConfigError {
     pub(crate) fn new(name: &str, text: &str, mut faults: Vec<Fault>) -> Self {
         faults.sort_by_key(|fault| (fault.span.start, fault.span.end));
         faults.dedup();
+        let not_kept = faults.len().saturating_sub(KEPT_MAX);
+        faults.truncate(KEPT_MAX);
         let starts: Vec<_> = [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         let faults = faults.into_iter().map(|fault| ConfigFault::new(text, &starts, fault)).collect();
-        Self { name: name.to_owned(), faults }
+        Self { name: name.to_owned(), faults, not_kept }
     }
 
-    /// The faults, in the order of the file.
+    /// The faults, in the order of the file: the first thousand, if there are more.
     #[must_use]
     pub fn faults(&self) -> &[ConfigFault] {
         &self.faults
@@ -71,7 +77,8 @@ impl ConfigFault {
         let column = text[line_start..start].chars().count() + 1;
         let end = text.ceil_char_boundary(fault.span.end.clamp(start, text.len()));
         let meant = text[start..end].lines().next().unwrap_or_default().chars().count().max(1);
-        let is_shown = whole.chars().count() <= LINE_MAX && !whole.trim().is_empty();
+        let is_short = whole.len() <= 4 * LINE_MAX && whole.chars().count() <= LINE_MAX;
+        let is_shown = is_short && !whole.trim().is_empty();
         Self { line, column, message: fault.message, shown: is_shown.then(|| (whole.to_owned(), meant)) }
     }
 }
@@ -89,7 +96,7 @@ impl fmt::Display for ConfigError {
                 write!(f, "\n  {number} | {text}\n  {0:1$} | {0:2$}{marks}", "", number.len(), column - 1)?;
             }
         }
-        match self.faults.len().checked_sub(SHOWN_MAX) {
+        match (self.faults.len() + self.not_kept).checked_sub(SHOWN_MAX) {
             Some(more @ 1..) => write!(f, "\nand {more} more"),
             _ => Ok(()),
         }

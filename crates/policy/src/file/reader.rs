@@ -1,5 +1,6 @@
 //! From the nodes of a tree to values: whatever is wrong is noted, and reading goes on.
 
+use std::collections::HashSet;
 use std::fmt::Display;
 use std::ops::Range;
 use std::str::FromStr;
@@ -61,11 +62,11 @@ impl Reader {
             self.unexpected(node, expected);
             return None;
         };
-        let mut seen: Vec<&(Key, Node)> = Vec::new();
+        let (mut names, mut seen) = (HashSet::new(), Vec::new());
         for entry in entries {
-            match seen.iter().any(|(key, _)| key.name == entry.0.name) {
-                true => self.fault(&entry.0.span, format_args!("`{}` is there already", printable(&entry.0.name))),
-                false => seen.push(entry),
+            match names.insert(entry.0.name.as_str()) {
+                true => seen.push(entry),
+                false => self.fault(&entry.0.span, format_args!("`{}` is there already", printable(&entry.0.name))),
             }
         }
         Some(seen)

@@ -1,5 +1,7 @@
 //! From a call to its charges.
 
+use std::ops::Range;
+
 use tidegate_core::{Charge, Cost, Time};
 
 use super::cel::Place;
@@ -45,8 +47,8 @@ pub struct Limits {
 pub struct Charged<'a> {
     /// The charges.
     pub charges: Vec<Charge<'a>>,
-    /// The limit of each.
-    pub limits: Vec<&'a Limit>,
+    /// Where the limit of each stands in [`Limits::as_slice`].
+    pub places: Vec<usize>,
 }
 
 impl Limits {
@@ -64,23 +66,31 @@ impl Limits {
     /// The limits of a namespace, in the order of the file.
     #[must_use]
     pub fn of(&self, namespace: &str) -> &[Limit] {
+        &self.limits[self.places_of(namespace)]
+    }
+
+    fn places_of(&self, namespace: &str) -> Range<usize> {
         let start = self.limits.partition_point(|limit| limit.namespace.as_str() < namespace);
         let count = self.limits[start..].partition_point(|limit| limit.namespace == namespace);
-        &self.limits[start..start + count]
+        start..start + count
     }
 
     /// What a call of this cost is charged: each limit of its namespace whose conditions hold and whose variables all
     /// have values. The keys are built in `keys`, whose earlier contents are dropped, and the charges borrow them.
     pub fn charging<'a>(&'a self, call: &Call<'_>, cost: Cost, keys: &'a mut Keys) -> Charged<'a> {
         keys.clear();
-        let applying = self.of(call.namespace).iter().filter(|limit| limit.applies(call));
-        let limits: Vec<_> = applying.filter(|limit| push_key(limit, call, keys)).collect();
+        let meets = |place: &usize| {
+            let limit = &self.limits[*place];
+            limit.applies(call) && push_key(limit, call, keys)
+        };
+        let places: Vec<_> = self.places_of(call.namespace).filter(meets).collect();
         let keys = &*keys;
-        let charge = |(i, limit): (usize, &&'a Limit)| {
+        let charge = |(i, place): (usize, &usize)| {
+            let limit = &self.limits[*place];
             let charge = Charge::new(limit.limit, limit.quota, keys.key(i));
             charge.with_cost(cost).with_handling(limit.handling)
         };
-        Charged { charges: limits.iter().enumerate().map(charge).collect(), limits }
+        Charged { charges: places.iter().enumerate().map(charge).collect(), places }
     }
 
     /// These limits in place of `old` ones, from `now` on, on the clock of the store: what a key owes under another

@@ -21,12 +21,12 @@ fn charged(limits: &Limits, descriptors: &[&str]) -> String {
         owned.iter().map(|all| all.iter().map(|(key, value)| Entry { key, value }).collect()).collect();
     let slices: Vec<&[Entry<'_>]> = entries.iter().map(Vec::as_slice).collect();
     let mut keys = Keys::new();
-    let Charged { charges, limits } =
+    let Charged { charges, places } =
         limits.charging(&Call { namespace: "ns", descriptors: &slices }, Cost::ONE, &mut keys);
-    let one = |(limit, charge): (&&Limit, &tidegate_core::Charge<'_>)| {
-        format!("{} {} {}", limit.label, charge.quota, KeyText(charge.key))
+    let one = |(place, charge): (&usize, &tidegate_core::Charge<'_>)| {
+        format!("{} {} {}", limits.as_slice()[*place].label, charge.quota, KeyText(charge.key))
     };
-    limits.iter().zip(&charges).map(one).collect::<Vec<_>>().join(" | ")
+    places.iter().zip(&charges).map(one).collect::<Vec<_>>().join(" | ")
 }
 
 /// The limits that stand in limitador's own sandbox, for namespace `ns`.
