@@ -32,16 +32,18 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    /// It answers `/forbidden` with 403, upgrades what asks for it to an echo, and answers 200 otherwise.
+    /// It answers `/forbidden` with 403, breaks off at `/broken`, upgrades what asks for it to an echo, and answers 200
+    /// otherwise.
     pub(crate) fn start() -> Self {
         Self::answering(|seen| match &*seen.line {
             line if line.contains("/forbidden") => answer("403 Forbidden", "", "not for you\n"),
+            line if line.contains("/broken") => String::new(),
             _ if seen.field("upgrade").is_some() => UPGRADED.to_owned(),
             _ => answer("200 OK", "", "api\n"),
         })
     }
 
-    /// It answers as `answer` says.
+    /// It answers as `answer` says, and breaks off where that says nothing.
     pub(crate) fn answering(answer: impl Fn(&Seen) -> String + Send + Sync + 'static) -> Self {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (kept, connections) = (Arc::clone(&seen), Arc::new(Mutex::new(0)));
@@ -55,7 +57,7 @@ impl Api {
             while let Some(request) = next(&mut socket, connection) {
                 let answer = answer(&request);
                 kept.lock().unwrap().push(request);
-                if socket.send(answer.as_bytes()).is_err() {
+                if answer.is_empty() || socket.send(answer.as_bytes()).is_err() {
                     return;
                 }
                 if answer == UPGRADED {

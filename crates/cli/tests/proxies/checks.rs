@@ -226,11 +226,14 @@ pub(crate) fn a_store_that_is_away_is_told(recipe: &Recipe) {
     }
 }
 
-/// What the API itself denies passes as it is.
-pub(crate) fn the_apis_own_denials_pass(recipe: &Recipe) {
+/// What the API itself denies passes as it is, and a request that it breaks off at is not sent to it again.
+pub(crate) fn the_api_is_left_alone(recipe: &Recipe) {
     let (api, address) = (Api::start(), free_address());
     let front = recipe.start(address, api.address(), Away::AsWritten);
     let _tidegate = tidegate(address, &[]);
     let reply = get(front.address, "/forbidden");
     assert_eq!((reply.status, reply.text(), reply.field("retry-after")), (403, "not for you\n", None), "{reply:?}");
+    api.seen();
+    let reply = ask(&mut Connection::open(front.address), "POST", "/broken", &[], 0);
+    assert_eq!((reply.status / 100, api.seen().len()), (5, 1), "{reply:?}");
 }
