@@ -1,11 +1,15 @@
 //! The endpoint itself, asked as its page says.
 
+use std::fs;
 use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::checks::{tidegate, tidegate_by};
 use crate::page::{Page, Ports};
 use crate::support::free_address;
-use crate::support::http::Connection;
+use crate::support::http::{Connection, get_with};
 
 /// What curl prints when it is called as the page says.
 fn curl(call: &str) -> String {
@@ -62,4 +66,32 @@ fn br_132_on_one_connection_each_request_has_its_own_key() {
         passed[i % 2] += usize::from(reply.status == 200);
     }
     assert_eq!(passed, [10, 10]);
+}
+
+#[test]
+fn the_access_log_tells_of_the_request_that_is_meant() {
+    let (folder, address) = (TempDir::new().unwrap(), free_address());
+    let path = folder.path().join("access.log");
+    let log = ["--access-log", path.to_str().unwrap(), "--access-log-format", "json"];
+    let mut tidegate = tidegate_by(address, &[&["--limit", "1/h"], &log[..]].concat());
+    let fields = [
+        ("X-Forwarded-For", "203.0.113.7"),
+        ("X-Forwarded-Method", "DELETE"),
+        ("X-Forwarded-Host", "shop.example"),
+        ("X-Forwarded-Uri", "/items?page=1"),
+    ];
+    let asked = ["/v1/forward-auth", "/v1/forward-auth"].map(|at| get_with(address, at, &fields).status);
+    let refused = get_with(address, "/v1/forward-auth", &[("X-Forwarded-For", "nobody")]).status;
+    assert_eq!((asked, refused), ([200, 429], 400));
+    tidegate.signal("TERM");
+    assert!(tidegate.ended().success());
+    let text = fs::read_to_string(path).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told = |line: &Value| ["client", "method", "host", "target", "decision"].map(|name| line[name].clone());
+    for (line, decision) in lines.iter().zip(["allowed", "denied"]) {
+        let expect = ["203.0.113.7", "DELETE", "shop.example", "/items?page=1", decision];
+        assert_eq!(told(line), expect.map(Value::from), "{line}");
+        assert_eq!(line["peer"], "127.0.0.1", "who asks");
+    }
+    assert_eq!((lines.len(), &lines[2]["target"]), (3, &"/v1/forward-auth".into()), "what means nothing is as it came");
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use http::Request;
-use tidegate::policy::{Attributes, OnePrivatePeer, Policies};
+use tidegate::policy::{Attributes, Client, OnePrivatePeer, Policies};
 use tidegate::{Cause, Gate, GateAnswer, LimitId, Store, Time};
 use tidegate_http::{Ask, Asked, ByPolicies, Later, LimitLayer, RequestAttributes, Sight, Task, peer_in_extensions};
 use tokio::runtime::Handle;
@@ -59,6 +59,12 @@ impl<S: Store + 'static> Observed<S> {
     /// Tells an operator something.
     pub(crate) fn tell(&self, text: &str) {
         (self.notice)(text);
+    }
+
+    /// The client of a request that says who its peer is.
+    pub(crate) fn client_of<B>(&self, request: &Request<B>) -> Client {
+        let attributes = RequestAttributes::new(request, peer_in_extensions(request.extensions()));
+        self.with_policies(|policies| policies.client().of(&attributes))
     }
 
     /// Finds clients as the policies in force do.

@@ -13,7 +13,6 @@ mod tests;
 use std::convert::Infallible;
 use std::future::{Ready, poll_fn, ready};
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
@@ -22,7 +21,7 @@ use http::{Request, Response, StatusCode};
 use http_body::Body as _;
 use tidegate_core::Store;
 use tidegate_http::{Dialects, LimitBody, LimitLayer, LimitService};
-use tidegate_policy::{Client, Peer};
+use tidegate_policy::Client;
 use tower_layer::Layer as _;
 use tower_service::Service;
 
@@ -31,6 +30,7 @@ use self::meant::Meant;
 use crate::ProxyBody;
 use crate::operating::in_force::Observed;
 use crate::proxy::problem::problem;
+use crate::telling::record::Noted;
 
 /// Where proxies ask. What stands behind it is the path of the request that is meant.
 const PATH: &str = "/v1/forward-auth";
@@ -40,14 +40,17 @@ pub(crate) struct ForwardAuth<S> {
     limited: LimitService<Pass, Observed<S>>,
     in_force: Observed<S>,
     /// Has an operator been told that somebody asks and does not say for whom?
-    is_told: Arc<AtomicBool>,
+    is_told_of_asker: AtomicBool,
+    /// Has an operator been told that there are no policies?
+    is_told_of_nothing: AtomicBool,
 }
 
 impl<S: Store + 'static> ForwardAuth<S> {
     pub(crate) fn new(in_force: &Observed<S>, dialects: Dialects) -> Self {
         // Which preflights are counted, the policies say.
         let layer = LimitLayer::asking(in_force.clone()).count_preflights().without_grpc_shape().dialects(dialects);
-        Self { limited: layer.layer(Pass), in_force: in_force.clone(), is_told: Arc::default() }
+        let (limited, in_force) = (layer.layer(Pass), in_force.clone());
+        Self { limited, in_force, is_told_of_asker: AtomicBool::new(false), is_told_of_nothing: AtomicBool::new(false) }
     }
 
     /// Is this a path at which proxies ask?
@@ -63,21 +66,31 @@ impl<S: Store + 'static> ForwardAuth<S> {
             Ok(both) => both,
             Err(wrong) => return problem(StatusCode::BAD_REQUEST, &wrong.to_string()),
         };
-        if let Meant { unsaid_for: Some(asker), .. } = meant {
-            self.tell_once(asker);
+        self.tell(&meant);
+        if let Some(noted) = meant.request.extensions().get::<Noted>() {
+            noted.means(&meant.request, self.in_force.client_of(&meant.request));
         }
         let Ok(answer) = self.limited.clone().call(meant.request).await;
         let (head, body) = answer.into_parts();
         asked.shown(Response::from_parts(head, whole(body).await)).map(ProxyBody::from)
     }
 
-    fn tell_once(&self, asker: Peer) {
-        if !self.is_told.swap(true, Ordering::Relaxed) {
+    /// Tells an operator what looks like a mistake, once.
+    fn tell(&self, meant: &Meant) {
+        let is_first = |told: &AtomicBool| !told.load(Ordering::Relaxed) && !told.swap(true, Ordering::Relaxed);
+        if let Some(asker) = meant.unsaid_for
+            && is_first(&self.is_told_of_asker)
+        {
             self.in_force.tell(&format!(
                 "{} asks at {PATH} without X-Forwarded-For, so all of its visitors share one bucket where a limit goes \
                  by the client; its configuration has to add the client's address",
                 Client::from(asker)
             ));
+        }
+        if self.in_force.with_policies(|policies| policies.as_slice().is_empty()) && is_first(&self.is_told_of_nothing)
+        {
+            self.in_force
+                .tell(&format!("requests are asked about at {PATH}, and all pass, since there are no policies"));
         }
     }
 }

@@ -256,6 +256,16 @@ async fn br_126_a_proxy_that_does_not_say_for_whom_it_asks_is_noticed_once() {
 }
 
 #[tokio::test]
+async fn that_nothing_is_limited_is_noticed_once() {
+    let asking = Asking::under("");
+    for _ in 0..2 {
+        assert_eq!(asking.status(&[("x-forwarded-for", "203.0.113.7")]).await, 200);
+    }
+    let notices = asking.notices.lock().unwrap();
+    assert!(notices.len() == 1 && notices[0].contains("no policies"), "{notices:?}");
+}
+
+#[tokio::test]
 async fn br_126_a_proxy_behind_a_balancer_that_nobody_trusts_is_noticed_once() {
     let asking = Asking::under(&BY_CLIENT.replace("3/min", "1000/min"));
     for i in 0..200 {

@@ -122,6 +122,9 @@ impl Record {
 impl Drop for Record {
     fn drop(&mut self) {
         let took = (self.recorder.clock)().since(self.started_at);
+        if let Some(meant) = self.notes.take_meant() {
+            (self.head, self.client) = (meant.head, Some(meant.client));
+        }
         self.recorder.log.iter().for_each(|log| log.tell(self, took));
         if let (Some(tracer), Some(position)) = (&self.recorder.tracer, &self.position) {
             tracer.end(position, self, took);
