@@ -79,7 +79,11 @@ impl Keys {
     }
 
     /// The bytes of key `i`, which is finished. A key has at least two, unless it was abandoned.
-    pub(crate) fn key(&self, i: usize) -> &[u8] {
+    ///
+    /// # Panics
+    /// There are not as many.
+    #[must_use]
+    pub fn key(&self, i: usize) -> &[u8] {
         &self.bytes()[self.start(i)..usize::from(self.ends[i])]
     }
 

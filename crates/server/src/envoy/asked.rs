@@ -1,0 +1,274 @@
+//! What a call charges: for each of its descriptors the rule that it meets or the limit that it brings, and what
+//! Tidegate's own policies charge for it.
+
+use std::ops::Range;
+
+use tidegate_core::{CHARGES_MAX, Charge, Cost, Handling};
+use tidegate_policy::descriptor_rules::{BroughtLimit, CallUnit, DescriptorRule};
+use tidegate_policy::{Charging, Described, Entry, Keys, Peer, Policies};
+
+use super::messages::{RateLimitDescriptor, RateLimitRequest};
+use crate::grpc::status::CallError;
+use crate::rules::Rules;
+
+/// The most descriptors of a call.
+const DESCRIPTORS_MAX: usize = 64;
+
+/// The entries of a call's descriptors, one behind the other.
+pub(super) struct Entries<'q> {
+    all: Vec<Entry<'q>>,
+    /// Where those of each descriptor are.
+    of: Vec<Range<usize>>,
+}
+
+impl<'q> Entries<'q> {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// There is nothing to decide on.
+    pub(super) fn new(request: &'q RateLimitRequest) -> Result<Self, CallError> {
+        if request.domain.is_empty() {
+            return Err(CallError::invalid("the domain is empty; Envoy's filter names it"));
+        }
+        if request.descriptors.is_empty() {
+            return Err(CallError::invalid("there is no descriptor, so there is nothing to decide on"));
+        }
+        if request.descriptors.len() > DESCRIPTORS_MAX {
+            return Err(CallError::invalid(format!("there are more than {DESCRIPTORS_MAX} descriptors")));
+        }
+        let mut entries = Self { all: Vec::with_capacity(2 * request.descriptors.len()), of: Vec::new() };
+        for descriptor in &request.descriptors {
+            let start = entries.all.len();
+            let each = descriptor.entries.iter().map(|entry| Entry { key: &entry.key, value: &entry.value });
+            entries.all.extend(each);
+            if entries.all[start..].iter().any(|entry| entry.key.is_empty()) || entries.all.len() == start {
+                return Err(CallError::invalid("a descriptor has no entries, or one whose key is empty"));
+            }
+            entries.of.push(start..entries.all.len());
+        }
+        Ok(entries)
+    }
+
+    pub(super) fn of(&self, descriptor: usize) -> &[Entry<'q>] {
+        &self.all[self.of[descriptor].clone()]
+    }
+}
+
+/// What a descriptor meets in the files.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Met<'r> {
+    /// Nothing, or a rule that another one replaces.
+    Nothing,
+    /// A rule, and its place among all.
+    Rule(usize, &'r DescriptorRule),
+    /// The limit that the call brings for it.
+    Brought(BroughtLimit),
+}
+
+impl<'r> Met<'r> {
+    /// What each descriptor of a call meets.
+    pub(super) fn all(
+        rules: &'r Rules,
+        request: &RateLimitRequest,
+        entries: &Entries<'_>,
+    ) -> Result<Vec<Self>, CallError> {
+        let meets = |(i, descriptor)| Self::of(rules, &request.domain, descriptor, entries.of(i));
+        let mut all = request.descriptors.iter().enumerate().map(meets).collect::<Result<Vec<_>, _>>()?;
+        let replaces = |met: &Self| matches!(met, Self::Rule(_, rule) if !rule.replaces.is_empty());
+        if all.iter().any(replaces) {
+            let names: Vec<_> = all.iter().filter_map(Self::rule).flat_map(|rule| &rule.replaces).collect();
+            let is_replaced = |met: &Self| met.rule().is_some_and(|rule| names.contains(&&rule.name));
+            all.iter_mut().filter(|met| is_replaced(met)).for_each(|met| *met = Self::Nothing);
+        }
+        Ok(all)
+    }
+
+    fn of(
+        rules: &'r Rules,
+        domain: &str,
+        descriptor: &RateLimitDescriptor,
+        entries: &[Entry<'_>],
+    ) -> Result<Self, CallError> {
+        if let Some(limit) = descriptor.limit {
+            let unit = CallUnit::from_number(limit.unit);
+            let unit = unit.ok_or_else(|| CallError::invalid("a descriptor brings a limit without a unit"))?;
+            return Ok(Self::Brought(BroughtLimit { requests: limit.requests_per_unit, unit }));
+        }
+        let place = rules.descriptors.place_of(domain, entries);
+        let rule = place.and_then(|place| Some(Self::Rule(place, rules.descriptors.rules().get(place)?)));
+        Ok(rule.unwrap_or(Self::Nothing))
+    }
+
+    pub(super) fn rule(&self) -> Option<&'r DescriptorRule> {
+        match self {
+            Self::Rule(_, rule) => Some(rule),
+            Self::Nothing | Self::Brought(_) => None,
+        }
+    }
+
+    /// Does it make a charge?
+    pub(super) fn is_charged(&self) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Rule(_, rule) => rule.unit.is_some(),
+            Self::Brought(_) => true,
+        }
+    }
+
+    fn push_key(&self, entries: &[Entry<'_>], keys: &mut Keys) {
+        match self {
+            Self::Rule(_, rule) => rule.push_key(entries, keys),
+            Self::Brought(_) => BroughtLimit::push_key(entries, keys),
+            Self::Nothing => {}
+        }
+    }
+}
+
+/// How limits that calls bring are enforced.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Manner {
+    pub(super) algorithm: tidegate_core::Algorithm,
+    pub(super) handling: Handling,
+}
+
+impl Manner {
+    fn charge<'k>(&self, met: &Met<'_>, domain: &str, key: &'k [u8], cost: Cost) -> Result<Charge<'k>, CallError> {
+        let nothing = || CallError::invalid("a descriptor makes no charge");
+        match met {
+            Met::Rule(_, rule) => rule.charge(key, cost).ok_or_else(nothing),
+            Met::Brought(limit) => {
+                let allowed = limit.unit.limit(limit.requests, self.algorithm);
+                let allowed = allowed.map_err(|error| CallError::invalid(format!("the limit of a descriptor: {error}")))?;
+                let quota = allowed.quota().ok_or_else(nothing)?;
+                Ok(Charge::new(limit.id(domain), quota, key).with_cost(cost).with_handling(self.handling))
+            }
+            Met::Nothing => Err(nothing()),
+        }
+    }
+}
+
+/// How much a descriptor is charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hits {
+    pub(super) count: u64,
+    /// Is it given back?
+    pub(super) is_refund: bool,
+}
+
+impl Hits {
+    /// The descriptor's own number, 0 included, or else the call's, where 0 is nothing said.
+    pub(super) fn of(request: &RateLimitRequest, descriptor: &RateLimitDescriptor) -> Self {
+        let count = descriptor.hits_addend.unwrap_or_else(|| request.hits_addend.max(1).into());
+        Self { count, is_refund: descriptor.is_negative_hits }
+    }
+
+    /// The cost of what costs `cost` for a single hit. Who gets something back only looks.
+    fn cost(self, cost: Cost) -> Cost {
+        if self.is_refund { Cost::ZERO } else { Cost::new(cost.tokens().saturating_mul(self.count)) }
+    }
+}
+
+/// Room for the keys of a call.
+pub(super) struct Room {
+    rules: Keys,
+    /// One for each descriptor, if there are policies.
+    policies: Vec<Keys>,
+}
+
+impl Room {
+    pub(super) fn new(policies: &Policies, descriptors: usize) -> Self {
+        let count = if policies.as_slice().is_empty() { 0 } else { descriptors };
+        Self { rules: Keys::new(), policies: vec![Keys::new(); count] }
+    }
+}
+
+/// What a call charges, in the order of its descriptors.
+#[derive(Debug, Default)]
+pub(super) struct Asked<'k> {
+    pub(super) charges: Vec<Charge<'k>>,
+    /// What is asked under penalties beside them.
+    pub(super) penalties: Vec<Charge<'k>>,
+    /// Where the charges of each descriptor are; that of what it meets is the first.
+    pub(super) of: Vec<Range<usize>>,
+    /// The descriptors that lack a part of the key of a policy that denies such requests.
+    pub(super) lacking: Vec<usize>,
+    /// Did a rule or a policy match?
+    pub(super) is_matched: bool,
+}
+
+/// A call, and what is in force when it comes.
+pub(super) struct Asking<'a> {
+    pub(super) request: &'a RateLimitRequest,
+    pub(super) entries: &'a Entries<'a>,
+    pub(super) met: &'a [Met<'a>],
+    pub(super) policies: &'a Policies,
+    pub(super) manner: Manner,
+    pub(super) asker: Peer,
+    pub(super) unix_s: u64,
+}
+
+impl<'a> Asking<'a> {
+    /// What it charges. The keys are built in `room`.
+    ///
+    /// # Errors
+    /// A limit that it brings cannot be exact, or it makes more charges than one decision takes.
+    pub(super) fn charges(&self, room: &'a mut Room) -> Result<Asked<'a>, CallError> {
+        if self.met.iter().filter(|met| met.is_charged()).count() > CHARGES_MAX {
+            return Err(too_many());
+        }
+        for (i, met) in self.met.iter().enumerate().filter(|(_, met)| met.is_charged()) {
+            met.push_key(self.entries.of(i), &mut room.rules);
+        }
+        let (mut asked, mut key) = (Asked::default(), 0);
+        let mut policy_keys = room.policies.iter_mut();
+        for (i, met) in self.met.iter().enumerate() {
+            let (start, hits) = (asked.charges.len(), Hits::of(self.request, &self.request.descriptors[i]));
+            asked.is_matched |= !matches!(met, Met::Nothing);
+            if met.is_charged() {
+                let cost = hits.cost(Cost::ONE);
+                asked.charges.push(self.manner.charge(met, &self.request.domain, room.rules.key(key), cost)?);
+                key += 1;
+            }
+            if let Some(keys) = policy_keys.next() {
+                self.by_policies(i, hits, keys, &mut asked);
+            }
+            asked.of.push(start..asked.charges.len());
+        }
+        if asked.charges.len() + asked.penalties.len() > CHARGES_MAX {
+            return Err(too_many());
+        }
+        if !asked.lacking.is_empty() {
+            asked.charges.iter_mut().for_each(|charge| charge.cost = Cost::ZERO);
+        }
+        Ok(asked)
+    }
+
+    /// Adds what the policies charge for a descriptor.
+    fn by_policies(&self, i: usize, hits: Hits, keys: &'a mut Keys, asked: &mut Asked<'a>) {
+        let described = Described {
+            domain: &self.request.domain,
+            entries: self.entries.of(i),
+            asker: self.asker,
+            unix_s: Some(self.unix_s),
+        };
+        match self.policies.charging(&described, keys) {
+            Charging::Charged(charges) => {
+                let each = charges.iter().map(|charge| charge.with_cost(hits.cost(charge.cost)));
+                asked.charges.extend(each);
+                asked.penalties.extend_from_slice(charges.penalties());
+                asked.is_matched = true;
+            }
+            Charging::Free => asked.is_matched = true,
+            Charging::Unmatched => {}
+            Charging::Denied { .. } => {
+                asked.is_matched = true;
+                asked.lacking.push(i);
+            }
+        }
+    }
+}
+
+fn too_many() -> CallError {
+    let message = format!("the descriptors of this call make more than {CHARGES_MAX} charges, which one decision takes");
+    CallError::invalid(message)
+}
