@@ -13,7 +13,7 @@ use crate::flags::Wrong;
 use crate::settings::ProxyFlags;
 
 /// Different quotas that the limits of one configuration can have, so that many reloads find room in a table.
-const QUOTAS_MAX: usize = 16_384;
+pub(crate) const QUOTAS_MAX: usize = 16_384;
 
 /// What a server can serve by.
 #[derive(Clone, Copy, Debug)]

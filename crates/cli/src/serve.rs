@@ -12,7 +12,7 @@ use clap::Args;
 use tidegate::policy::Policies;
 use tidegate::{Clock as _, Gate, Memory, Store, SystemClock, TableOptions};
 use tidegate_server::{
-    ApiSetup, Bounds, DecisionServer, DecisionSetup, Desk, DeskSetup, Drain, Entrance, FaceListeners, ListenAddress,
+    ApiSetup, Bounds, DecisionServer, DecisionSetup, Desk, DeskSetup, Drain, Entrance, FaceListeners, GrpcSetup, ListenAddress,
     Listener, OperationSetup, Password, RespSetup, ServedBy, StoreLevel, Tls, resp_bounds,
 };
 
@@ -22,6 +22,7 @@ use crate::certificates::CertificateFiles;
 use crate::config_file::ConfigFile;
 use crate::file_watch::FileWatch;
 use crate::flags::Wrong;
+use crate::imported::{ImportFlags, Imported};
 use crate::listening::Place;
 use crate::policy_flags::PolicyFlags;
 use crate::reload::Reload;
@@ -34,7 +35,7 @@ use crate::{say, signals, trust_files};
 const PASSWORD_VARIABLE: &str = "TIDEGATE_RESP_PASSWORD";
 
 /// Answer whoever asks whether a caller may pass: over HTTP, and over the Redis protocol with CL.THROTTLE, as services
-/// ask redis-cell, or with THROTTLE.
+/// ask redis-cell, or with THROTTLE; and over gRPC as Envoy's rate limit service.
 ///
 /// Who asks with the limit of its own needs no configuration; with --config or --limit, requests can be asked about by
 /// what they are. Try it: redis-cli -p 6390 cl.throttle user-42 15 30 60
@@ -46,6 +47,16 @@ pub(crate) struct Serve {
     /// Where clients that speak HTTP connect: an address with a port, unix:/path for a socket, or off.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     http: Place,
+
+    /// Where clients that speak gRPC connect, such as Envoy with its rate limit filter: an address with a port, unix:/path
+    /// for a socket, or off.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
+    grpc: Place,
+
+    /// The greatest age of a gRPC connection: then it ends after the calls that it has, so that clients which keep theirs
+    /// spread over all processes again. [default: any age]
+    #[arg(long, value_name = "SPAN", value_parser = call_flags::span)]
+    grpc_connection_age: Option<Duration>,
 
     /// Where clients that speak the Redis protocol connect: an address with a port, unix:/path for a socket, or off.
     /// Whoever reaches it is served, unless TIDEGATE_RESP_PASSWORD holds a password.
@@ -74,6 +85,9 @@ pub(crate) struct Serve {
     grace: Duration,
 
     #[command(flatten)]
+    imported: ImportFlags,
+
+    #[command(flatten)]
     answers: Answers,
 
     #[command(flatten)]
@@ -96,6 +110,8 @@ pub(crate) struct Serve {
 struct Start {
     policies: Policies,
     file: Option<(ConfigFile, String)>,
+    /// Rules of other services.
+    imported: Option<Imported>,
     screen: Screen,
 }
 
@@ -112,6 +128,7 @@ struct Counted<S> {
 /// The addresses of the faces, as they were found.
 struct Bound {
     http: Option<ListenAddress>,
+    grpc: Option<ListenAddress>,
     resp: Option<ListenAddress>,
     is_secure: bool,
 }
@@ -121,11 +138,11 @@ impl Serve {
         self.logs.set_voice();
         self.store.check()?;
         self.admin.face.check()?;
-        let start = self.start()?;
+        let mut start = self.start()?;
         let options = TableOptions::with_keys(usize::try_from(self.max_keys).unwrap_or(usize::MAX));
         let clock = SystemClock::new();
         match self.store.open(options, &start.policies)? {
-            None => self.serve_from_memory(&start, options, clock),
+            None => self.serve_from_memory(&mut start, options, clock),
             Some(shared) => {
                 let counted = Counted {
                     gate: Gate::new(start.policies.clone(), shared.store.clone()),
@@ -134,7 +151,7 @@ impl Serve {
                     place: shared.to_string(),
                     warning: shared.warning(),
                 };
-                let served = self.serve(&start, counted, clock);
+                let served = self.serve(&mut start, counted, clock);
                 shared.give_back_leases();
                 served
             }
@@ -144,21 +161,22 @@ impl Serve {
     /// Reads the flags and the file.
     fn start(&self) -> Result<Start, Wrong> {
         let screen = Screen { is_shared: self.store.is_given(), server: ServedBy::DecisionServer };
+        let imported = self.imported.read(self.store.handling(), self.store.is_given())?;
         if let Some(file) = self.policies.file()? {
             let contents = file.contents()?;
             let (config, _) = screen.file(&file, &contents, &ProxyFlags::default())?;
-            return Ok(Start { policies: config.policies, file: Some((file, contents)), screen });
+            return Ok(Start { policies: config.policies, file: Some((file, contents)), imported, screen });
         }
         let policies = match self.policies.has_limits() {
             true => trust_files::read(self.policies.policies(self.store.handling())?)?,
             false => Policies::default(),
         };
         screen.flags(&policies)?;
-        Ok(Start { policies, file: None, screen })
+        Ok(Start { policies, file: None, imported, screen })
     }
 
     /// Serves from buckets in this process, those of the process before if they are kept.
-    fn serve_from_memory(&self, start: &Start, options: TableOptions, clock: SystemClock) -> anyhow::Result<()> {
+    fn serve_from_memory(&self, start: &mut Start, options: TableOptions, clock: SystemClock) -> anyhow::Result<()> {
         let (policies, file) = (start.policies.clone(), self.state.file());
         let gate = match file.as_ref().and_then(|file| file.restore(options, clock.clone())) {
             // What is another quota than when they were written is so from now on.
@@ -179,7 +197,12 @@ impl Serve {
     }
 
     /// Serves until it is told to stop.
-    fn serve<S: Store + 'static>(&self, start: &Start, counted: Counted<S>, clock: SystemClock) -> anyhow::Result<()> {
+    fn serve<S: Store + 'static>(
+        &self,
+        start: &mut Start,
+        counted: Counted<S>,
+        clock: SystemClock,
+    ) -> anyhow::Result<()> {
         let Counted { gate, level, operation, place, warning } = counted;
         let clock: tidegate_server::Clock = Arc::new(move || clock.now());
         let files = self.tls_cert.clone().zip(self.tls_key.clone());
@@ -208,6 +231,9 @@ impl Serve {
         self.announce(start, &bound, &place, admin.as_ref().map(std::net::TcpListener::local_addr).transpose()?);
         start.screen.warnings(&start.policies).into_iter().chain(warning).for_each(|warning| say::warning(&warning));
         self.warn_of_strangers(&bound)?;
+        if let Some(imported) = start.imported.take() {
+            imported.put_in_force(&server, signals::hang_ups()?)?;
+        }
         server.run(listeners, admin, &drain).context("serving ended early")?;
         say::line("stopped; every command in flight was given its time");
         Ok(())
@@ -222,6 +248,15 @@ impl Serve {
                 entrance: Entrance { tls: tls.clone(), ..Entrance::default() },
                 dialects: self.answers.dialects(),
             },
+            grpc: GrpcSetup {
+                bounds: Bounds {
+                    grace: self.grace,
+                    connection_age: self.grpc_connection_age,
+                    ..Bounds::default()
+                },
+                entrance: Entrance { tls: tls.clone(), ..Entrance::default() },
+            },
+            rate_limits: self.imported.setup(self.store.handling()),
             resp: RespSetup {
                 bounds: Bounds { grace: self.grace, ..resp_bounds() },
                 password: password()?,
@@ -235,15 +270,16 @@ impl Serve {
     fn bind(&self) -> anyhow::Result<(Vec<FaceListeners>, Bound)> {
         let workers = self.workers();
         let (http, http_at) = self.http.bind("--http", workers)?;
+        let (grpc, grpc_at) = self.grpc.bind("--grpc", workers)?;
         let (resp, resp_at) = self.resp.bind("--resp", workers)?;
-        if http.is_empty() && resp.is_empty() {
-            anyhow::bail!(Wrong::new("--http and --resp are both off, so nobody could ask"));
+        if http.is_empty() && grpc.is_empty() && resp.is_empty() {
+            anyhow::bail!(Wrong::new("--http, --grpc and --resp are all off, so nobody could ask"));
         }
-        let (mut http, mut resp) = (http.into_iter(), resp.into_iter());
+        let (mut http, mut grpc, mut resp) = (http.into_iter(), grpc.into_iter(), resp.into_iter());
         let one = |listeners: &mut dyn Iterator<Item = Listener>| listeners.next().into_iter().collect();
-        let of_worker = |_| FaceListeners { http: one(&mut http), resp: one(&mut resp) };
+        let of_worker = |_| FaceListeners { http: one(&mut http), grpc: one(&mut grpc), resp: one(&mut resp) };
         let listeners = (0..workers.get()).map(of_worker).collect();
-        Ok((listeners, Bound { http: http_at, resp: resp_at, is_secure: self.tls_cert.is_some() }))
+        Ok((listeners, Bound { http: http_at, grpc: grpc_at, resp: resp_at, is_secure: self.tls_cert.is_some() }))
     }
 
     fn announce(&self, start: &Start, bound: &Bound, place: &str, admin: Option<std::net::SocketAddr>) {
@@ -254,6 +290,10 @@ impl Serve {
         }
         if start.policies.as_slice().is_empty() {
             page.entry("policies", &"none given, so who asks brings the limit along");
+        }
+        start.imported.iter().for_each(|imported| imported.announce(&mut page));
+        if bound.grpc.is_some() {
+            page.entry("speaks", &"gRPC: Envoy's rate limit service, health, reflection");
         }
         if bound.resp.is_some() {
             page.entry("speaks", &"the Redis protocol: CL.THROTTLE as redis-cell, THROTTLE as throttlecrab");
@@ -306,7 +346,7 @@ impl fmt::Display for Bound {
     /// All addresses, as URLs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let secure = if self.is_secure { "s" } else { "" };
-        let faces = [("http", &self.http), ("redis", &self.resp)];
+        let faces = [("http", &self.http), ("grpc", &self.grpc), ("redis", &self.resp)];
         let urls = faces.into_iter().filter_map(|(scheme, address)| match address.as_ref()? {
             ListenAddress::Tcp { address, .. } => Some(format!("{scheme}{secure}://{address}")),
             unix @ ListenAddress::Unix { .. } => Some(unix.to_string()),

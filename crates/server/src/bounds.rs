@@ -26,6 +26,9 @@ pub struct Bounds {
     /// The time for which a client may take nothing of what is sent to it, or send nothing of the body it announced.
     /// 60 seconds by default.
     pub stall_timeout: Duration,
+    /// The greatest age of a connection; then it ends after the requests that it has, or is cut after [`Bounds::grace`].
+    /// Each ends between four fifths of it and all of it. Any age by default.
+    pub connection_age: Option<Duration>,
     /// The time to finish requests in flight after shutdown began. Then their connections are cut. 30 seconds by
     /// default.
     pub grace: Duration,
@@ -62,6 +65,7 @@ impl Default for Bounds {
             header_timeout: Duration::from_secs(15),
             idle_timeout: Duration::from_secs(75),
             stall_timeout: Duration::from_secs(60),
+            connection_age: None,
             grace: Duration::from_secs(30),
             upstream: UpstreamBounds::default(),
         }

@@ -13,7 +13,9 @@ use tidegate_core::{Handling, Mode, Store};
 use crate::client::workers::run_each;
 use crate::desk::{Desk, DeskSetup};
 use crate::resp::{self, Resp, RespSetup};
-use crate::{Api, ApiSetup, Drain, LimitName, LimitSet, Listener};
+use crate::envoy::{RateLimitSetup, RateLimits};
+use crate::grpc::{Grpc, GrpcSetup};
+use crate::{Api, ApiSetup, Drain, LimitName, LimitSet, Listener, RuleBook};
 
 /// What a decision server is made of.
 pub struct DecisionSetup<S> {
@@ -23,6 +25,10 @@ pub struct DecisionSetup<S> {
     pub handling: Handling,
     /// The face that speaks HTTP.
     pub http: ApiSetup,
+    /// The face that speaks gRPC.
+    pub grpc: GrpcSetup,
+    /// How Envoy's rate limit service answers.
+    pub rate_limits: RateLimitSetup,
     /// The face that speaks the Redis protocol.
     pub resp: RespSetup,
 }
@@ -32,6 +38,8 @@ pub struct DecisionSetup<S> {
 pub struct FaceListeners {
     /// HTTP.
     pub http: Vec<Listener>,
+    /// gRPC.
+    pub grpc: Vec<Listener>,
     /// The Redis protocol.
     pub resp: Vec<Listener>,
 }
@@ -39,7 +47,9 @@ pub struct FaceListeners {
 /// A decision server, with its admin face.
 pub struct DecisionServer<S> {
     desk: Arc<Desk<S>>,
+    rules: RuleBook,
     api: Api<S>,
+    grpc: Grpc<S>,
     resp: Resp<S>,
     /// The counters of limits that callers bring are there for as long as the server is.
     _brought: LimitSet,
@@ -49,7 +59,7 @@ impl<S: Store + 'static> DecisionServer<S> {
     /// A server that serves as soon as it is run.
     #[must_use]
     pub fn new(setup: DecisionSetup<S>) -> Self {
-        let DecisionSetup { desk, handling, http, resp } = setup;
+        let DecisionSetup { desk, handling, http, grpc, rate_limits, resp } = setup;
         let desk = Arc::new(Desk::new(desk));
         let brought = desk.metrics.limit_set();
         let name = |(policy, limit): (&str, &str)| LimitName {
@@ -61,14 +71,23 @@ impl<S: Store + 'static> DecisionServer<S> {
         let throttled = brought.replace(&[name(resp::LIMIT)]).swap_remove(0);
         let resp = RespSetup { connections: desk.metrics.connections.clone(), handling, ..resp };
         let resp = Resp::new(Arc::clone(&desk.store), resp, desk.metrics.resp.clone(), throttled);
+        let rules = RuleBook::new(&desk.metrics, Arc::clone(&desk.clock));
+        let rate_limits = Arc::new(RateLimits::new(&desk, rules.clone(), rate_limits));
         let api = Api::new(Arc::clone(&desk), http);
-        Self { desk, api, resp, _brought: brought }
+        let grpc = Grpc::new(&desk, rate_limits, grpc);
+        Self { desk, rules, api, grpc, resp, _brought: brought }
     }
 
     /// The policies in force, for those who watch them or put others in force.
     #[must_use]
     pub fn desk(&self) -> &Arc<Desk<S>> {
         &self.desk
+    }
+
+    /// The rules in force that came from files of other services, for those who put others in force.
+    #[must_use]
+    pub fn rules(&self) -> &RuleBook {
+        &self.rules
     }
 
     /// Serves clients on the listeners of each worker, and operators on `admin`, until `drain` starts and the workers have
@@ -82,8 +101,12 @@ impl<S: Store + 'static> DecisionServer<S> {
 
     /// Serves what one worker listens on. One face that cannot serve ends the others.
     async fn serve(&self, listeners: FaceListeners, drain: &Drain) -> io::Result<()> {
-        let FaceListeners { http, resp } = listeners;
-        tokio::try_join!(self.api.serve(http, drain.started()), self.resp.serve(resp, drain.started()))?;
+        let FaceListeners { http, grpc, resp } = listeners;
+        tokio::try_join!(
+            self.api.serve(http, drain.started()),
+            self.grpc.serve(grpc, drain.started()),
+            self.resp.serve(resp, drain.started())
+        )?;
         Ok(())
     }
 }

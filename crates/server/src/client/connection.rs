@@ -16,6 +16,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use tower_service::Service;
 
+use crate::client::age::{Age, Aged};
 use crate::client::entrance::{Entered, Refused};
 use crate::client::http2::Streams;
 use crate::client::observed::{Observed, Said};
@@ -71,6 +72,7 @@ where
     };
     setup.connections.entered(&entered);
     let Entered { socket, peer, is_http2 } = entered;
+    let age = Age::new(bounds);
     let (tether, tethered) = Tether::new();
     let service = Observed::new(service, Said { peer, is_secure: socket.is_tls() }, Arc::clone(&progress));
     let stream = Stream::new(socket, tethered, Arc::clone(&progress), bounds.stall_timeout);
@@ -80,10 +82,10 @@ where
         let service = service.on_streams(streams.clone(), bounds.header_fields_max);
         // Boxed, since it is larger than one of HTTP/1.1, of which there are more.
         let mut connection = Box::pin(crate::client::http2::builder(bounds, streams).serve_connection(stream, service));
-        until_end(connection.as_mut(), http2::Connection::graceful_shutdown, watchdog, drain).await
+        until_end(connection.as_mut(), http2::Connection::graceful_shutdown, watchdog, age, drain).await
     } else {
         let connection = pin!(http1(bounds).serve_connection(stream, service).with_upgrades());
-        until_end(connection, http1::UpgradeableConnection::graceful_shutdown, watchdog, drain).await
+        until_end(connection, http1::UpgradeableConnection::graceful_shutdown, watchdog, age, drain).await
     };
     if end == End::Closed {
         tether.gone().await;
@@ -105,6 +107,7 @@ async fn until_end<C: Future<Output = hyper::Result<()>>>(
     mut connection: Pin<&mut C>,
     farewell: fn(Pin<&mut C>),
     mut watchdog: Pin<&mut Watchdog>,
+    mut age: Age,
     drain: &Drain,
 ) -> End {
     let mut draining = pin!(drain.started());
@@ -116,6 +119,12 @@ async fn until_end<C: Future<Output = hyper::Result<()>>>(
             farewell(connection.as_mut());
         }
         listening = true;
+        while let Poll::Ready(aged) = age.poll(cx) {
+            match aged {
+                Aged::Old => farewell(connection.as_mut()),
+                Aged::Over => return Poll::Ready(End::Closed),
+            }
+        }
         loop {
             if let Poll::Ready(done) = connection.as_mut().poll(cx) {
                 return Poll::Ready(if done.is_ok() { End::Closed } else { End::Broken });

@@ -3,6 +3,7 @@
 //! Read `serve` and `doors` (accepting, on all workers), `entrance` (who the client is, TLS, which version of HTTP),
 //! `connection` and `http2` (one of them, to its end), `observed` and `called` (what is noted of each request).
 
+pub(crate) mod age;
 pub(crate) mod believed;
 pub(crate) mod called;
 pub(crate) mod connection;

@@ -13,6 +13,7 @@ use super::RateLimits;
 use crate::grpc::status::{CallError, Code as GrpcCode};
 use crate::operating::in_force::InForce;
 use crate::rules::Rules;
+use crate::telling::record::Ruling;
 
 /// What is in force while one call is decided.
 struct Now<'a, S> {
@@ -62,7 +63,7 @@ impl<S: Store + 'static> Now<'_, S> {
         };
         let concluded = self.ask(&asked, conclude).await;
         let mut concluded = concluded.map_err(|error| {
-            self.limits.metrics.requests.count_failed();
+            self.limits.metrics.requests.count(Ruling::Failed);
             CallError::new(GrpcCode::Unavailable, format!("the store gave no answer: {error}"))
         })?;
         let is_refund = |descriptor| Hits::of(request, descriptor).is_refund;
@@ -115,7 +116,6 @@ impl<S: Store + 'static> Now<'_, S> {
             };
             let decision = &decisions[range.start];
             counters.iter().for_each(|counters| counters.count(decision, verdict.source));
-            self.in_force.denied(&charges[range.start], decision);
         }
         let statuses = statuses(asked, met, self.policies(), decisions);
         Concluded { overall: overall(&statuses, met), statuses }

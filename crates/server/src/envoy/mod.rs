@@ -15,8 +15,6 @@ pub(crate) mod headers;
 pub(crate) mod json;
 pub(crate) mod messages;
 mod statuses;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 use std::sync::Arc;

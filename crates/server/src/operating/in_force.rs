@@ -31,7 +31,8 @@ pub(crate) struct Observed<S> {
     notice: Notice,
 }
 
-struct InForce<S> {
+/// What is in force.
+pub(crate) struct InForce<S> {
     ask: ByPolicies<S>,
     watch: Watch,
     one_private_peer: Arc<OnePrivatePeer>,
@@ -65,6 +66,11 @@ impl<S: Store + 'static> Observed<S> {
     pub(crate) fn client_of<B>(&self, request: &Request<B>) -> Client {
         let attributes = RequestAttributes::new(request, peer_in_extensions(request.extensions()));
         self.with_policies(|policies| policies.client().of(&attributes))
+    }
+
+    /// What is in force now, for who asks in a way of their own.
+    pub(crate) fn now(&self) -> Arc<InForce<S>> {
+        self.in_force.load_full()
     }
 
     /// Finds clients as the policies in force do.
@@ -202,6 +208,16 @@ impl<S> Clone for Observed<S> {
 }
 
 impl<S: Store + 'static> InForce<S> {
+    /// The policies over their store.
+    pub(crate) fn gate(&self) -> &Gate<S> {
+        self.ask.gate()
+    }
+
+    /// Counts what was decided by asking that store.
+    pub(crate) fn saw(&self, sight: &Sight<'_>) {
+        (self.watch)(sight);
+    }
+
     /// What asks this gate, and counts.
     fn new(
         gate: Gate<S>,
