@@ -138,7 +138,10 @@ impl Imported {
         let (count, domains) = (rules.len(), self.rules.domains());
         let domains = if domains == 1 { "1 domain".to_owned() } else { format!("{domains} domains") };
         let name = self.files.name();
-        page.entry("rules", &format_args!("{count} in {domains}, from {name}; read anew when it changes, or on SIGHUP"));
+        page.entry(
+            "rules",
+            &format_args!("{count} in {domains}, from {name}; read anew when it changes, or on SIGHUP"),
+        );
         for rule in rules.iter().take(RULES_SHOWN_MAX) {
             let shadow = match rule.mode {
                 Mode::Shadow if !rule.is_quota => " in shadow",
@@ -153,13 +156,7 @@ impl Imported {
     }
 }
 
-fn replace<S: Store + 'static>(
-    name: &str,
-    found: &FoundFiles,
-    reading: Reading,
-    book: &RuleBook,
-    desk: &Desk<S>,
-) {
+fn replace<S: Store + 'static>(name: &str, found: &FoundFiles, reading: Reading, book: &RuleBook, desk: &Desk<S>) {
     let read = found.as_ref().map_err(Clone::clone);
     match read.and_then(|contents| reading.read(contents).map_err(|why| why.to_string())) {
         Ok((rules, warnings)) => {
@@ -179,7 +176,9 @@ fn replace<S: Store + 'static>(
 fn in_words(algorithm: Algorithm) -> &'static str {
     match algorithm {
         Algorithm::TokenBucket => "as token buckets: the number at once, and refilled steadily",
-        _ => "in fixed windows: up to twice the number passes around the edge of one; --ratelimit-algorithm token-bucket does not let it",
+        _ => {
+            "in fixed windows: up to twice the number passes around the edge of one; --ratelimit-algorithm token-bucket does not let it"
+        }
     }
 }
 

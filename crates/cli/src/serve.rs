@@ -12,8 +12,8 @@ use clap::Args;
 use tidegate::policy::Policies;
 use tidegate::{Clock as _, Gate, Memory, Store, SystemClock, TableOptions};
 use tidegate_server::{
-    ApiSetup, Bounds, DecisionServer, DecisionSetup, Desk, DeskSetup, Drain, Entrance, FaceListeners, GrpcSetup, ListenAddress,
-    Listener, OperationSetup, Password, RespSetup, ServedBy, StoreLevel, Tls, resp_bounds,
+    ApiSetup, Bounds, DecisionServer, DecisionSetup, Desk, DeskSetup, Drain, Entrance, FaceListeners, GrpcSetup,
+    ListenAddress, Listener, OperationSetup, Password, RespSetup, ServedBy, StoreLevel, Tls, resp_bounds,
 };
 
 use crate::announce;
@@ -249,11 +249,7 @@ impl Serve {
                 dialects: self.answers.dialects(),
             },
             grpc: GrpcSetup {
-                bounds: Bounds {
-                    grace: self.grace,
-                    connection_age: self.grpc_connection_age,
-                    ..Bounds::default()
-                },
+                bounds: Bounds { grace: self.grace, connection_age: self.grpc_connection_age, ..Bounds::default() },
                 entrance: Entrance { tls: tls.clone(), ..Entrance::default() },
             },
             rate_limits: self.imported.setup(self.store.handling()),
@@ -369,7 +365,23 @@ impl Bound {
             (None, Some(ListenAddress::Unix { path, .. })) => {
                 format!("curl --unix-socket {} http://localhost/health", path.display())
             }
-            (None, _) => format!("curl {self}/health"),
+            (None, Some(ListenAddress::Tcp { address, .. })) => {
+                format!("curl http{}://{address}/health", if self.is_secure { "s" } else { "" })
+            }
+            (None, None) => self.grpc_trial(),
+        }
+    }
+}
+
+impl Bound {
+    fn grpc_trial(&self) -> String {
+        let clear = if self.is_secure { "" } else { "-plaintext " };
+        match &self.grpc {
+            Some(ListenAddress::Tcp { address, .. }) => format!("grpcurl {clear}{address} grpc.health.v1.Health/Check"),
+            Some(ListenAddress::Unix { path, .. }) => {
+                format!("grpcurl {clear}-unix {} grpc.health.v1.Health/Check", path.display())
+            }
+            None => String::new(),
         }
     }
 }

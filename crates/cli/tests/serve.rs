@@ -352,7 +352,7 @@ fn what_only_a_response_could_tell_is_refused_by_name() {
         assert_eq!(code, Some(2), "{line}: {err}");
         assert!(err.contains("sees none; the proxy does this") && err.contains(":4:"), "{key}: {err}");
     }
-    let Run { code, err, .. } = run(&["serve", "--http", "off", "--resp", "off"]);
+    let Run { code, err, .. } = run(&["serve", "--http", "off", "--grpc", "off", "--resp", "off"]);
     assert_eq!((code, err.contains("nobody could ask")), (Some(2), true), "{err}");
 }
 

@@ -12,9 +12,9 @@ use tidegate_core::{Handling, Mode, Store};
 
 use crate::client::workers::run_each;
 use crate::desk::{Desk, DeskSetup};
-use crate::resp::{self, Resp, RespSetup};
 use crate::envoy::{RateLimitSetup, RateLimits};
 use crate::grpc::{Grpc, GrpcSetup};
+use crate::resp::{self, Resp, RespSetup};
 use crate::{Api, ApiSetup, Drain, LimitName, LimitSet, Listener, RuleBook};
 
 /// What a decision server is made of.
@@ -73,7 +73,7 @@ impl<S: Store + 'static> DecisionServer<S> {
         let resp = Resp::new(Arc::clone(&desk.store), resp, desk.metrics.resp.clone(), throttled);
         let rules = RuleBook::new(&desk.metrics, Arc::clone(&desk.clock));
         let rate_limits = Arc::new(RateLimits::new(&desk, rules.clone(), rate_limits));
-        let api = Api::new(Arc::clone(&desk), http);
+        let api = Api::new(Arc::clone(&desk), Arc::clone(&rate_limits), http);
         let grpc = Grpc::new(&desk, rate_limits, grpc);
         Self { desk, rules, api, grpc, resp, _brought: brought }
     }

@@ -54,14 +54,16 @@ pub(crate) fn run_in<S: AsRef<OsStr>>(folder: &Path, arguments: &[S]) -> Run {
 
 /// A decision server with these flags that speaks the Redis protocol alone, on ports of the kernel's choice.
 pub(crate) fn deciding<S: AsRef<OsStr>>(flags: &[S]) -> Command {
-    let mut command = command(&["serve", "--http", "off", "--resp", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    let mut command =
+        command(&["serve", "--http", "off", "--grpc", "off", "--resp", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
     command.args(flags);
     command
 }
 
 /// A decision server with these flags that speaks HTTP alone, on ports of the kernel's choice.
 pub(crate) fn asked_over_http<S: AsRef<OsStr>>(flags: &[S]) -> Command {
-    let mut command = command(&["serve", "--http", "127.0.0.1:0", "--resp", "off", "--admin", "127.0.0.1:0"]);
+    let mut command =
+        command(&["serve", "--http", "127.0.0.1:0", "--grpc", "off", "--resp", "off", "--admin", "127.0.0.1:0"]);
     command.args(flags);
     command
 }

@@ -21,6 +21,7 @@ use tower_service::Service;
 use self::forward_auth::ForwardAuth;
 use crate::client::serve::serve_all;
 use crate::desk::Desk;
+use crate::envoy::RateLimits;
 use crate::{Answer, Bounds, Entrance, Listener, Setup};
 
 /// What the face is set up with.
@@ -39,14 +40,15 @@ pub struct Api<S>(Arc<Face<S>>);
 
 pub(crate) struct Face<S> {
     desk: Arc<Desk<S>>,
+    rate_limits: Arc<RateLimits<S>>,
     setup: ApiSetup,
     forward_auth: ForwardAuth<S>,
 }
 
 impl<S: Store + 'static> Api<S> {
-    pub(crate) fn new(desk: Arc<Desk<S>>, setup: ApiSetup) -> Self {
+    pub(crate) fn new(desk: Arc<Desk<S>>, rate_limits: Arc<RateLimits<S>>, setup: ApiSetup) -> Self {
         let forward_auth = ForwardAuth::new(&desk.in_force, setup.dialects);
-        Self(Arc::new(Face { desk, setup, forward_auth }))
+        Self(Arc::new(Face { desk, rate_limits, setup, forward_auth }))
     }
 
     /// Serves clients on these listeners until `shutdown` is ready; then requests in flight end.

@@ -17,8 +17,15 @@ pub(super) async fn answer<S: Store + 'static>(face: &Face<S>, request: Request<
             Method::GET | Method::HEAD => Response::new(ProxyBody::from(Bytes::from_static(b"ok\n"))),
             _ => only("GET, HEAD"),
         },
+        "/json" => match *request.method() {
+            Method::POST => face.rate_limits.answer_json(request).await,
+            _ => only("POST"),
+        },
         path if ForwardAuth::<S>::is_at(path) => face.forward_auth.answer(request).await,
-        _ => problem(StatusCode::NOT_FOUND, "there are /health and /v1/forward-auth"),
+        _ => {
+            let there = "there are /health, /v1/forward-auth, and /json for Envoy's rate limit service";
+            problem(StatusCode::NOT_FOUND, there)
+        }
     }
 }
 

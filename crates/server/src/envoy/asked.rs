@@ -138,7 +138,8 @@ impl Manner {
             Met::Rule(_, rule) => rule.charge(key, cost).ok_or_else(nothing),
             Met::Brought(limit) => {
                 let allowed = limit.unit.limit(limit.requests, self.algorithm);
-                let allowed = allowed.map_err(|error| CallError::invalid(format!("the limit of a descriptor: {error}")))?;
+                let allowed =
+                    allowed.map_err(|error| CallError::invalid(format!("the limit of a descriptor: {error}")))?;
                 let quota = allowed.quota().ok_or_else(nothing)?;
                 Ok(Charge::new(limit.id(domain), quota, key).with_cost(cost).with_handling(self.handling))
             }
@@ -269,6 +270,7 @@ impl<'a> Asking<'a> {
 }
 
 fn too_many() -> CallError {
-    let message = format!("the descriptors of this call make more than {CHARGES_MAX} charges, which one decision takes");
+    let message =
+        format!("the descriptors of this call make more than {CHARGES_MAX} charges, which one decision takes");
     CallError::invalid(message)
 }

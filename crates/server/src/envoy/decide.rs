@@ -6,10 +6,10 @@ use tidegate_core::{Charge, Cost, Decision, Source, Store, Time, Verdict};
 use tidegate_http::Sight;
 use tidegate_policy::Peer;
 
+use super::RateLimits;
 use super::asked::{Asked, Asking, Entries, Hits, Manner, Met, Room};
 use super::messages::{Code, DescriptorStatus, RateLimitRequest, RateLimitResponse};
 use super::statuses::{overall, statuses};
-use super::RateLimits;
 use crate::grpc::status::{CallError, Code as GrpcCode};
 use crate::operating::in_force::InForce;
 use crate::rules::Rules;

@@ -13,7 +13,8 @@ const UNITS: [&str; 8] = ["UNKNOWN", "SECOND", "MINUTE", "HOUR", "DAY", "MONTH",
 
 /// The files of the rate limit service, and those that they need.
 pub(crate) fn files() -> FileDescriptorSet {
-    let google = |name: &str, messages| file(&format!("google/protobuf/{name}.proto"), "google.protobuf", &[], messages);
+    let google =
+        |name: &str, messages| file(&format!("google/protobuf/{name}.proto"), "google.protobuf", &[], messages);
     let seconds = vec![one("seconds", 1, Type::Int64), one("nanos", 2, Type::Int32)];
     let wrapped = vec![message("UInt64Value", vec![one("value", 1, Type::Uint64)])];
     let units = FileDescriptorProto {

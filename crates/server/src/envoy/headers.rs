@@ -58,7 +58,8 @@ fn binding(overall: Code, statuses: &[DescriptorStatus]) -> Option<&DescriptorSt
     let seconds = |status: &&DescriptorStatus| status.duration_until_reset.map_or(i64::MAX, |span| span.seconds);
     if overall == Code::OverLimit {
         let denied = limited().filter(|status| status.code == Code::OverLimit as i32);
-        return denied.max_by_key(seconds);
+        // Of equals the first.
+        return denied.rev().max_by_key(seconds);
     }
     limited().min_by_key(|status| status.limit_remaining)
 }
@@ -85,9 +86,10 @@ pub struct UnknownEnvoyHeaders;
 impl fmt::Display for UnknownEnvoyHeaders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("expected one of")?;
-        EnvoyHeaders::ALL.iter().enumerate().try_for_each(|(i, (name, _))| {
-            write!(f, "{} `{name}`", if i == 0 { "" } else { "," })
-        })
+        EnvoyHeaders::ALL
+            .iter()
+            .enumerate()
+            .try_for_each(|(i, (name, _))| write!(f, "{} `{name}`", if i == 0 { "" } else { "," }))
     }
 }
 

@@ -187,8 +187,14 @@ mod tests {
     #[test]
     fn what_is_not_known_is_refused_by_name() {
         let wrong = |text: &str| request(text.as_bytes()).unwrap_err();
-        assert_eq!(wrong(r#"{"domian":"d"}"#), r#"a call has no field "domian"; it has domain, descriptors, hitsAddend"#);
-        assert_eq!(wrong(r#"{"descriptors":[{"entries":[{"k":"d"}]}]}"#), r#"an entry has no field "k"; it has key, value"#);
+        assert_eq!(
+            wrong(r#"{"domian":"d"}"#),
+            r#"a call has no field "domian"; it has domain, descriptors, hitsAddend"#
+        );
+        assert_eq!(
+            wrong(r#"{"descriptors":[{"entries":[{"k":"d"}]}]}"#),
+            r#"an entry has no field "k"; it has key, value"#
+        );
         assert!(wrong(r#"{"hitsAddend":-1}"#).starts_with("hitsAddend: expected a whole number"));
         assert!(wrong(r#"{"hitsAddend":4294967296}"#).starts_with("hitsAddend: expected at most"));
         assert!(wrong(r#"{"descriptors":[{"limit":{"unit":"m"}}]}"#).starts_with("unit: expected SECOND"));

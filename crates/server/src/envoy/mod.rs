@@ -6,7 +6,7 @@
 //! in one step. docs/envoy.md says what differs from the reference service.
 //!
 //! Read `messages`, `asked` (from a call to charges), `decide`, `statuses` (from decisions to an answer), `headers`;
-//! then `json`, the other way to ask, and `files`, what the service says of itself.
+//! then `json` and `over_http`, the other way to ask, and `files`, what the service says of itself.
 
 mod asked;
 mod decide;
@@ -14,6 +14,7 @@ pub(crate) mod files;
 pub(crate) mod headers;
 pub(crate) mod json;
 pub(crate) mod messages;
+mod over_http;
 mod statuses;
 
 use std::fmt;

@@ -81,9 +81,10 @@ impl One<'_> {
         let name = match self.met {
             Met::Rule(_, rule) if place == 0 && self.met.is_charged() => rule.name.clone(),
             Met::Brought(_) if place == 0 => String::new(),
-            _ => self.policies.place(charge.limit).map_or_else(String::new, |place| {
-                format!("{}.{}", place.policy.name(), place.limit.name)
-            }),
+            _ => self
+                .policies
+                .place(charge.limit)
+                .map_or_else(String::new, |place| format!("{}.{}", place.policy.name(), place.limit.name)),
         };
         let unit = CallUnit::of(rate.period()).map_or(0, CallUnit::number);
         CurrentLimit { requests_per_unit: small(rate.count()), unit, name }

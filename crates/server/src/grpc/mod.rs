@@ -6,7 +6,7 @@
 
 mod body;
 pub(crate) mod status;
-mod unary;
+pub(crate) mod unary;
 
 use std::convert::Infallible;
 use std::fmt;

@@ -39,7 +39,7 @@ where
 }
 
 /// All of a body, which most often is one frame.
-async fn collected<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, CallError> {
+pub(crate) async fn collected<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, CallError> {
     let mut body = pin!(body);
     let (mut first, mut all) = (Bytes::new(), BytesMut::new());
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {

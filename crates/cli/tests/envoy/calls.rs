@@ -1,0 +1,40 @@
+//! The service asked over gRPC by a client that is made from the published files, with a model of its own.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::python;
+use crate::server::Asked;
+use crate::support::PATIENCE;
+
+const AGREED: &str = "200 calls agree\nhealth is told\nreflection tells what is published\n";
+
+fn asked(flags: &[&str]) -> Asked {
+    let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/envoy/calls.yaml");
+    Asked::by(&rules, flags)
+}
+
+#[test]
+fn a_client_of_the_published_files_agrees_on_every_field() {
+    for algorithm in ["fixed-window", "token-bucket"] {
+        let asked = asked(&["--ratelimit-algorithm", algorithm, "--ratelimit-headers", "ratelimit"]);
+        let arguments = [asked.grpc.to_string(), algorithm.to_owned()];
+        assert_eq!(python::run("../envoy/calls.py", &arguments), AGREED);
+    }
+}
+
+#[test]
+fn a_connection_that_is_old_ends_after_its_calls() {
+    let asked = asked(&["--grpc-connection-age", "1s"]);
+    let client = python::Server::start("../envoy/aging.py", &[asked.grpc.to_string()]);
+    let (mut connections, since) = (std::collections::BTreeSet::new(), Instant::now());
+    while connections.len() < 3 {
+        assert!(since.elapsed() < PATIENCE, "{connections:?}");
+        let port: u16 = client.line().parse().unwrap();
+        connections.insert(port);
+        thread::sleep(Duration::from_millis(1));
+    }
+    // Three connections, so two of them have ended, each after four fifths of a second at least.
+    assert!(since.elapsed() >= Duration::from_millis(1_500), "{:?}", since.elapsed());
+}

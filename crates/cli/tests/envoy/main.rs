@@ -1,0 +1,12 @@
+//! Envoy's rate limit service: asked in JSON, by a client made from the published files, and by a real Envoy.
+
+mod calls;
+mod json;
+mod page;
+mod proxy;
+#[path = "../passing/python.rs"]
+#[allow(dead_code, reason = "each test program uses its own part of it")]
+mod python;
+mod server;
+#[path = "../support/mod.rs"]
+mod support;
