@@ -28,7 +28,8 @@ pub(crate) fn tidegate(address: SocketAddr, flags: &[&str]) -> Proxy {
 /// Tidegate at this address, by these flags.
 pub(crate) fn tidegate_by(address: SocketAddr, flags: &[&str]) -> Proxy {
     let address = address.to_string();
-    let mut command = command(&["serve", "--http", &address, "--resp", "off", "--admin", "127.0.0.1:0"]);
+    let mut command =
+        command(&["serve", "--http", &address, "--grpc", "off", "--resp", "off", "--admin", "127.0.0.1:0"]);
     command.args(flags);
     Proxy::started(command)
 }
