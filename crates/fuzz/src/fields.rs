@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::OnceLock;
 
 use tidegate_policy::file::{Format, read};
-use tidegate_policy::{Attributes, Keys, Peer, Policies, normal_path};
+use tidegate_policy::{Attributes, Keys, LastHop, Peer, Policies, normal_path};
 
 use crate::{Door, chosen};
 
@@ -110,9 +110,17 @@ fn request(input: &[u8]) {
     let request = Request { path, fields: fields.collect() };
     let normal = normal_path(path);
     assert_eq!(normal_path(&normal), normal, "a path in its normal form stays as it is");
+    request.header_lines("x-forwarded-for", &mut what_a_proxy_adds_is_the_last_hop);
     let policies = &policies()[choice % 3];
     let mut keys = Keys::new();
     policies.client().of(&request);
     drop(policies.charging(&request, &mut keys));
     drop(policies.consider(&request));
+}
+
+/// Whatever a client has written, the entry behind it is read as it was written.
+fn what_a_proxy_adds_is_the_last_hop(said: &[u8]) {
+    let added = [said, b", 203.0.113.7"].concat();
+    let peer = Some(Peer::Ip(IpAddr::V4(Ipv4Addr::new(203, 0, 113, 7))));
+    assert_eq!(LastHop::of(&added), Some(LastHop { peer, before: said }));
 }
