@@ -3,12 +3,14 @@
 use std::fmt::{Display, Write as _};
 
 use clap::Args;
+use tidegate::policy::descriptor_rules::DescriptorRules;
 use tidegate::policy::{
     Charged, Considered, CostRule, Counting, Exempt, Explanation, KeyText, Mismatch, NamedLimit, Offence, Peer,
     Penalty, Policies, Policy, Say,
 };
-use tidegate::{Mode, Sharing};
+use tidegate::{Handling, Mode, Sharing};
 
+use crate::imported::RuleFlags;
 use crate::policy_flags::{PolicyFlags, something_limited};
 use crate::sample::{self, Named, RequestLine, Sample};
 use crate::say;
@@ -21,10 +23,13 @@ const NAME_WIDTH: usize = 11;
 /// With --request it says which policies apply to that request and why, and which keys are charged. A configuration
 /// that is wrong ends it with exit code 2, and with every mistake at once.
 #[derive(Args)]
-#[command(group(something_limited()))]
+#[command(group(something_limited().arg("ratelimit_config")))]
 pub(crate) struct Check {
     #[command(flatten)]
     policies: PolicyFlags,
+
+    #[command(flatten)]
+    rules: RuleFlags,
 
     /// A request to try: 'GET /api/x', or with a whole URL for the host.
     #[arg(long, value_name = "LINE", value_parser = sample::request_line)]
@@ -45,9 +50,17 @@ pub(crate) struct Check {
 
 impl Check {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        let mut out = Out(String::new());
+        if let Some(imported) = self.rules.read(Handling::default(), false)? {
+            out.rules(&imported.rules);
+            imported.warnings().iter().for_each(|warning| say::warning(warning));
+            if !self.policies.has_limits() && self.policies.file()?.is_none() {
+                return say::answer(out.0.as_bytes());
+            }
+            out.line(&"");
+        }
         let config = self.policies.config()?;
         let policies = &config.policies;
-        let mut out = Out(String::new());
         let sample = self.request.as_ref().map(|line| Sample::new(line, self.client, &self.headers, &self.claims));
         match sample.map(|sample| policies.consider(&sample)) {
             Some(considered) => out.request(&considered),
@@ -72,6 +85,19 @@ impl Out {
     fn entry(&mut self, name: &str, what: &dyn Display) {
         let indented = what.to_string().trim_end().replace('\n', &format!("\n{:1$}", "", NAME_WIDTH + 3));
         self.line(&format_args!("  {name:<NAME_WIDTH$} {indented}"));
+    }
+
+    /// Each rule, and what its number means.
+    fn rules(&mut self, rules: &DescriptorRules) {
+        let count = rules.rules().len();
+        self.line(&format_args!("{count} {}", if count == 1 { "rule" } else { "rules" }));
+        for rule in rules.rules() {
+            self.line(&format_args!("\n{}: {}", rule.domain, rule.path));
+            if rule.mode == Mode::Shadow && !rule.is_quota {
+                self.entry("mode", &"shadow: counted, and denies nothing");
+            }
+            self.entry("limit", &Explanation::of(rule.limit));
+        }
     }
 
     fn all(&mut self, policies: &Policies) {

@@ -24,9 +24,9 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Rules that are shown; the others are counted.
 const RULES_SHOWN_MAX: usize = 20;
 
-/// Rules of other services.
+/// Files of rules, and how they are enforced.
 #[derive(Args)]
-pub(crate) struct ImportFlags {
+pub(crate) struct RuleFlags {
     /// Rules written for the rate limit service that Envoy's project publishes: a file, or a folder of *.yaml. Read anew
     /// when any of it changes.
     #[arg(long, value_name = "PATH")]
@@ -36,6 +36,13 @@ pub(crate) struct ImportFlags {
     /// number pass around the edge of a window; token-bucket does not.
     #[arg(long, value_name = "ALGORITHM", default_value = "fixed-window", value_parser = algorithm)]
     ratelimit_algorithm: Algorithm,
+}
+
+/// Rules of other services, and what is said of them.
+#[derive(Args)]
+pub(crate) struct ImportFlags {
+    #[command(flatten)]
+    files: RuleFlags,
 
     /// What Envoy is asked to add to its answers: retry-after on denials; ratelimit or x-ratelimit for the fields with
     /// limit, remaining and reset on every answer beside it; or off.
@@ -64,9 +71,19 @@ pub(crate) struct Imported {
 impl ImportFlags {
     /// How the rate limit service answers.
     pub(crate) fn setup(&self, handling: Handling) -> RateLimitSetup {
-        RateLimitSetup { algorithm: self.ratelimit_algorithm, handling, headers: self.ratelimit_headers }
+        RateLimitSetup { algorithm: self.files.ratelimit_algorithm, handling, headers: self.ratelimit_headers }
     }
 
+    /// Reads the files, if there are any.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub(crate) fn read(&self, handling: Handling, is_shared: bool) -> Result<Option<Imported>, Wrong> {
+        self.files.read(handling, is_shared)
+    }
+}
+
+impl RuleFlags {
     /// Reads the files, if there are any.
     ///
     /// # Errors
@@ -103,6 +120,11 @@ impl Reading {
 }
 
 impl Imported {
+    /// What is understood and not done.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     /// Puts the rules in force, and reads the files anew when they change from now on, or on a signal.
     ///
     /// # Errors

@@ -3,10 +3,12 @@
 mod calls;
 mod json;
 mod page;
+mod pages;
 mod proxy;
 #[path = "../passing/python.rs"]
 #[allow(dead_code, reason = "each test program uses its own part of it")]
 mod python;
 mod server;
+mod stores;
 #[path = "../support/mod.rs"]
 mod support;

@@ -13,7 +13,8 @@ use crate::proxy::problem::problem;
 /// The answer to a request.
 pub(super) async fn answer<S: Store + 'static>(face: &Face<S>, request: Request<Incoming>) -> Response<ProxyBody> {
     match request.uri().path() {
-        "/health" => match *request.method() {
+        // The reference rate limit service has the second.
+        "/health" | "/healthcheck" => match *request.method() {
             Method::GET | Method::HEAD => Response::new(ProxyBody::from(Bytes::from_static(b"ok\n"))),
             _ => only("GET, HEAD"),
         },
