@@ -4,9 +4,11 @@
 //! descriptor is the one that its last entry leads to; where that has none, it is not limited. What a rule counts is
 //! told apart by the values that the file leaves open.
 //!
-//! Differences from that service are meant: they stand in docs/envoy.md. Read `rule`, `level`, `wildcard`, `read`.
+//! Differences from that service are meant: they stand in docs/envoy.md. Read `rule`, `level`, `wildcard`, then `read` and
+//! `rate_limit`.
 
 mod level;
+mod rate_limit;
 mod read;
 mod rule;
 #[cfg(test)]

@@ -1,14 +1,15 @@
 //! From files to rules: everything that is wrong at once, and everything that is understood but not done, said out loud.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 
-use tidegate_core::{Algorithm, Handling, Limit, LimitId, Mode};
+use tidegate_core::{Algorithm, Handling, LimitId, Mode};
 
 use super::level::{Level, Node as Place};
-use super::{CallUnit, DescriptorRule, DescriptorRules, RULE_DEPTH_MAX, RULES_MAX};
+use super::rate_limit::{RateLimit, scalar};
+use super::{DescriptorRule, DescriptorRules, RULE_DEPTH_MAX, RULES_MAX};
 use crate::file::fault::Fault;
 use crate::file::reader::{Fields, Kind, Reader, printable};
 use crate::file::tree::{Node, Value};
@@ -46,18 +47,6 @@ const DESCRIPTOR: Kind = Kind {
         ("name", "write it below `rate_limit`"),
     ],
 };
-
-const RATE_LIMIT: Kind = Kind {
-    what: "a rate limit",
-    keys: &["unit", "requests_per_unit", "unlimited", "name", "replaces"],
-    meant: &[
-        ("shadow_mode", "write it beside `rate_limit`"),
-        ("requests", "did you mean `requests_per_unit`?"),
-        ("unit_multiplier", "units are whole; a policy of Tidegate's own can say `10/15min`"),
-    ],
-};
-
-const REPLACED: Kind = Kind { what: "what is replaced", keys: &["name"], meant: &[] };
 
 /// What is read and not done, and what happens instead.
 const NOT_DONE: [(&str, &str); 3] = [
@@ -151,15 +140,15 @@ impl<'f> Reading<'f> {
             return Err(error(vec![Fault::new(&(0..0), message)]));
         }
         let (tree, _) = tree_of(contents, Format::Yaml).map_err(|fault| error(vec![fault]))?;
-        let (mut reader, mut warnings) = (Reader::default(), Vec::new());
-        self.root(&tree, name, &mut reader, &mut warnings);
+        let (mut reader, mut notes) = (Reader::default(), Notes::default());
+        self.root(&tree, name, &mut reader, &mut notes);
         match reader.faults.is_empty() {
-            true => Ok(error(warnings).faults().to_vec()),
+            true => Ok(error(notes.faults).faults().to_vec()),
             false => Err(error(reader.faults)),
         }
     }
 
-    fn root(&mut self, tree: &Node, file: &'f str, reader: &mut Reader, warnings: &mut Vec<Fault>) {
+    fn root(&mut self, tree: &Node, file: &'f str, reader: &mut Reader, notes: &mut Notes) {
         let Some(fields) = reader.fields(tree, &FILE) else { return };
         let Some(node) = fields.get("domain") else {
             return reader.fault(&(0..0), "the file has no `domain`; it is the one that Envoy's filter names");
@@ -175,11 +164,11 @@ impl<'f> Reading<'f> {
             Slot::Vacant(home) => home.insert(file),
         };
         let way = Way { domain: domain.to_owned(), ..Way::default() };
-        let level = self.level(fields.get("descriptors"), &way, reader, warnings);
+        let level = self.level(fields.get("descriptors"), &way, reader, notes);
         self.rules.domains.insert(domain.to_owned(), level);
     }
 
-    fn level(&mut self, node: Option<&Node>, way: &Way, reader: &mut Reader, warnings: &mut Vec<Fault>) -> Level {
+    fn level(&mut self, node: Option<&Node>, way: &Way, reader: &mut Reader, notes: &mut Notes) -> Level {
         let mut level = Level::default();
         let nodes = match node.map(|node| &node.value) {
             None | Some(Value::Null) => &[],
@@ -194,17 +183,16 @@ impl<'f> Reading<'f> {
             reader.fault(&first.span, format_args!("this is nested too deep; the maximum is {RULE_DEPTH_MAX}"));
             return level;
         }
-        let mut seen = Vec::new();
+        let mut seen = HashSet::new();
         for node in nodes {
             let Some(fields) = reader.fields(node, &DESCRIPTOR) else { continue };
             let Some((key, value)) = self.key_and_value(&fields, reader) else { continue };
-            if seen.contains(&(key, value)) {
+            if !seen.insert((key, value)) {
                 let text = printable(&way.to(key, value, false).path);
                 reader.fault(&node.span, format_args!("a descriptor `{text}` is there already"));
                 continue;
             }
-            seen.push((key, value));
-            let place = self.descriptor(&fields, way, (key, value), reader, warnings);
+            let place = self.descriptor(&fields, way, (key, value), reader, notes);
             level.insert(key, value, place);
         }
         level
@@ -230,11 +218,11 @@ impl<'f> Reading<'f> {
         way: &Way,
         (key, value): (&str, &str),
         reader: &mut Reader,
-        warnings: &mut Vec<Fault>,
+        notes: &mut Notes,
     ) -> Place {
         let mut flag = |name: &str| fields.get(name).and_then(|node| reader.flag(node)).unwrap_or(false);
         let (is_shared, is_shadow, is_quota) = (flag("share_threshold"), flag("shadow_mode"), flag("quota_mode"));
-        warn_of_what_is_not_done(fields, warnings);
+        notes.not_done(fields);
         if let Some((key, _)) = fields.entry("share_threshold").filter(|_| is_shared && !value.contains('*')) {
             reader.fault(&key.span, "`share_threshold` is for a value with a `*`");
         }
@@ -243,7 +231,7 @@ impl<'f> Reading<'f> {
         if limit.is_none() && (is_shadow || is_quota) {
             let name = if is_shadow { "shadow_mode" } else { "quota_mode" };
             let span = fields.entry(name).map_or(fields.span, |(key, _)| &key.span);
-            warnings.push(Fault::new(
+            notes.faults.push(Fault::new(
                 span,
                 format_args!("`{name}` has no effect here: there is no `rate_limit` beside it"),
             ));
@@ -252,7 +240,7 @@ impl<'f> Reading<'f> {
         let rule = limit.and_then(|node| self.rule(node, &way, reader));
         let rule = rule.map(|rule| DescriptorRule { mode, is_quota: is_quota && !is_shadow, ..rule });
         let rule = rule.and_then(|rule| self.keep(rule, fields.span, reader));
-        Place { rule, below: self.level(fields.get("descriptors"), &way, reader, warnings) }
+        Place { rule, below: self.level(fields.get("descriptors"), &way, reader, notes) }
     }
 
     /// Adds a rule, and says where.
@@ -268,23 +256,13 @@ impl<'f> Reading<'f> {
     }
 
     fn rule(&self, node: &Node, way: &Way, reader: &mut Reader) -> Option<DescriptorRule> {
-        let fields = reader.fields(node, &RATE_LIMIT)?;
-        let is_unlimited = fields.get("unlimited").and_then(|node| reader.flag(node)).unwrap_or(false);
-        let name = fields.get("name").and_then(|node| scalar(reader, node)).unwrap_or_default();
-        let replaces = replaced(fields.get("replaces"), name, reader);
-        let (limit, unit) = match is_unlimited {
-            true => (self.unlimited(&fields, reader), None),
-            false => {
-                let (limit, unit) = self.limited(&fields, reader)?;
-                (limit, Some(unit))
-            }
-        };
+        let RateLimit { limit, unit, name, replaces } = RateLimit::read(node, self.algorithm, reader)?;
         Some(DescriptorRule {
             // No part of a key is called so, so no policy has a limit of this identity.
             id: LimitId::of(&way.domain, &way.exact).keyed_by("descriptors"),
             domain: way.domain.clone(),
             path: way.path.clone(),
-            name: name.to_owned(),
+            name,
             limit,
             unit,
             mode: Mode::Enforce,
@@ -294,73 +272,27 @@ impl<'f> Reading<'f> {
             is_open: way.is_open.clone(),
         })
     }
+}
 
-    fn unlimited(&self, fields: &Fields<'_>, reader: &mut Reader) -> Limit {
-        for name in ["unit", "requests_per_unit"] {
-            if let Some((key, _)) = fields.entry(name) {
-                reader.fault(&key.span, format_args!("what is unlimited has no `{name}`; leave one of both out"));
+/// What is to be warned of.
+#[derive(Default)]
+struct Notes {
+    faults: Vec<Fault>,
+    /// What is not done and was told of: once for a file is enough.
+    told: Vec<&'static str>,
+}
+
+impl Notes {
+    fn not_done(&mut self, fields: &Fields<'_>) {
+        for (name, instead) in NOT_DONE {
+            let is_asked =
+                fields.entry(name).filter(|(_, node)| !matches!(node.value, Value::Bool(false) | Value::Null));
+            if let Some((key, _)) = is_asked
+                && !self.told.contains(&name)
+            {
+                self.told.push(name);
+                self.faults.push(Fault::new(&key.span, format_args!("`{name}` is read and not done: {instead}")));
             }
-        }
-        Limit::Unlimited
-    }
-
-    fn limited(&self, fields: &Fields<'_>, reader: &mut Reader) -> Option<(Limit, CallUnit)> {
-        let missing = ["unit", "requests_per_unit"].into_iter().filter(|name| fields.get(name).is_none());
-        for name in missing {
-            let hint = if name == "unit" { "" } else { " (0 lets nothing pass)" };
-            reader.fault(fields.span, format_args!("the rate limit has no `{name}`{hint}"));
-        }
-        let unit = fields.get("unit").and_then(|node| unit(reader, node));
-        let requests = fields.get("requests_per_unit")?;
-        let count = reader.whole(requests, 0, u32::MAX.into()).and_then(|count| u32::try_from(count).ok());
-        let (unit, count) = (unit?, count?);
-        let limit = unit.limit(count, self.algorithm);
-        Some((limit.map_err(|error| reader.fault(&requests.span, error)).ok()?, unit))
-    }
-}
-
-fn replaced(node: Option<&Node>, own: &str, reader: &mut Reader) -> Vec<String> {
-    let Some(node) = node else { return Vec::new() };
-    let mut names = Vec::new();
-    for node in reader.each(node, "names to replace") {
-        let Some(fields) = reader.fields(node, &REPLACED) else { continue };
-        match fields.get("name").and_then(|node| scalar(reader, node)) {
-            None | Some("") => reader.fault(&node.span, "what is replaced has no `name`"),
-            Some(name) if name == own => reader.fault(&node.span, "a rule cannot replace itself"),
-            Some(name) => names.push(name.to_owned()),
-        }
-    }
-    names
-}
-
-fn unit(reader: &mut Reader, node: &Node) -> Option<CallUnit> {
-    let text = reader.text(node, "a text, such as minute")?;
-    let found = CallUnit::ALL.into_iter().find(|unit| text.eq_ignore_ascii_case(unit.name()));
-    if found.is_none() {
-        // It is none of them; this says so, and what was meant.
-        let _: Option<CallUnit> = reader.word(node, &CallUnit::ALL.map(|unit| (unit.name(), unit)));
-    }
-    found
-}
-
-/// A text, or a number or `true` as they are written.
-fn scalar<'n>(reader: &mut Reader, node: &'n Node) -> Option<&'n str> {
-    match &node.value {
-        Value::Number(text) => Some(text),
-        Value::Bool(is) => Some(if *is { "true" } else { "false" }),
-        _ => reader.text(node, "a text"),
-    }
-}
-
-/// Each of them once for a file is enough.
-fn warn_of_what_is_not_done(fields: &Fields<'_>, warnings: &mut Vec<Fault>) {
-    for (name, instead) in NOT_DONE {
-        let message = format!("`{name}` is read and not done: {instead}");
-        let is_asked = fields.entry(name).filter(|(_, node)| !matches!(node.value, Value::Bool(false) | Value::Null));
-        if let Some((key, _)) = is_asked
-            && !warnings.iter().any(|known| known.message == message)
-        {
-            warnings.push(Fault::new(&key.span, message));
         }
     }
 }
