@@ -1,7 +1,7 @@
 //! Calls of Envoy's rate limit service, beside the gRPC calls of throttlecrab's server.
 //!
 //! ```text
-//! cargo install throttlecrab-server --version 0.4.51    # what is measured beside us
+//! cargo install throttlecrab-server --version 0.4.40    # what is measured beside us
 //! cargo bench -p tidegate-cli --bench grpc              # a minute
 //! ```
 //!
