@@ -224,6 +224,17 @@ async fn br_116_and_br_121_a_port_or_another_form_makes_no_other_client() {
 }
 
 #[tokio::test]
+async fn br_120_the_addresses_of_one_network_are_one_client() {
+    let asking = Asking::under(BY_CLIENT);
+    let mut passed = 0;
+    for i in 1..=10 {
+        let client = format!("2001:db8:1:2::{i:x}");
+        passed += u32::from(asking.status(&[("x-forwarded-for", &client)]).await == 200);
+    }
+    assert_eq!((passed, asking.status(&[("x-forwarded-for", "2001:db8:1:3::1")]).await), (3, 200));
+}
+
+#[tokio::test]
 async fn br_123_clients_of_a_unix_socket_are_one() {
     let asking = Asking::under(&BY_CLIENT.replace("3/min", "1/min"));
     let forged = [("x-forwarded-for", "203.0.113.7, unix:")];
@@ -309,6 +320,25 @@ async fn br_130_exempt_paths_are_those_of_the_request_that_is_meant() {
         assert_eq!(asking.status(&[("x-forwarded-uri", target)]).await, status, "{target}");
         let below = asking.ask(Method::GET, &format!("/v1/forward-auth{target}"), &[]).await;
         assert_eq!(below.status().as_u16(), status, "below, {target}");
+    }
+}
+
+#[tokio::test]
+async fn br_141_every_policy_that_matches_applies_unless_one_is_final() {
+    let p1 = "[[policies]]\nname = \"p1\"\nlimits = \"100/2s\"\nmatch = { path = \"/p1\" }\n";
+    let default = "[[policies]]\nname = \"default\"\nlimits = \"1/s\"\n";
+    for (config, p1_passes, other_passes) in
+        [(format!("{default}{p1}"), 1, 0), (format!("{p1}final = true\n{default}"), 50, 1)]
+    {
+        let asking = Asking::under(&config);
+        let mut passed = [0, 0];
+        for (i, (target, count)) in [("/p1", 50), ("/other", 2)].into_iter().enumerate() {
+            for _ in 0..count {
+                let status = asking.status(&[("x-forwarded-for", "203.0.113.7"), ("x-forwarded-uri", target)]).await;
+                passed[i] += u32::from(status == 200);
+            }
+        }
+        assert_eq!(passed, [p1_passes, other_passes], "{config}");
     }
 }
 
