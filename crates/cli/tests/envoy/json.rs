@@ -53,6 +53,22 @@ fn br_138_hits_of_each_descriptor_and_br_139_all_or_nothing() {
 }
 
 #[test]
+fn br_139_the_short_limit_denies_and_the_long_one_is_not_charged_in_either_order() {
+    let folder = TempDir::new().unwrap();
+    let rules = rules(&folder, &(limit("short", 10, "hour") + &limit("long", 30, "year")));
+    for order in [["short=a", "long=a"], ["long=a", "short=a"]] {
+        let asked = Asked::by(&rules, &["--ratelimit-algorithm", "token-bucket"]);
+        let passed = (0..31).filter(|_| asked.told(&call(&order))["overallCode"] == "OK").count();
+        let told = asked.told(&call(&order));
+        let of = |key: &str| &told["statuses"][order.iter().position(|entry| entry.starts_with(key)).unwrap()];
+        assert_eq!((passed, of("long")["limitRemaining"].as_u64()), (10, Some(20)), "{told}");
+        // One of ten an hour comes back each six minutes.
+        let wait = of("short")["durationUntilReset"].as_str().unwrap().trim_end_matches('s').parse::<u64>().unwrap();
+        assert!((300..=360).contains(&wait), "{told}");
+    }
+}
+
+#[test]
 fn br_046_nothing_said_is_one_hit_and_zero_said_is_a_look() {
     let folder = TempDir::new().unwrap();
     let asked = Asked::by(&rules(&folder, &limit("k", 2, "day")), &[]);

@@ -251,3 +251,30 @@ fn a_rule_whose_number_is_another_is_in_force_since_then() {
     let charge: Charge<'_> = raised.rules()[0].charge(b"k", Cost::new(2)).unwrap();
     assert_eq!((charge.quota.burst(), charge.cost), (4, Cost::new(2)));
 }
+
+#[test]
+fn br_165_br_167_br_170_a_unit_is_one_word_and_never_a_guess() {
+    let unit =
+        |unit: &str| format!("{{domain: d, descriptors: [{{key: k, rate_limit: {{{unit}requests_per_unit: 3}}}}]}}");
+    for word in ["second", "MINUTE", "Hour", "day", "week", "month", "year"] {
+        assert_eq!(rules(&unit(&format!("unit: {word}, "))).rules().len(), 1, "{word}");
+    }
+    for word in ["m", "M", "min", "1m", "60", "1.5h", "-1s", "minutes", "''", "null", "[day]"] {
+        let error = errors(&unit(&format!("unit: {word}, ")));
+        assert!(error.starts_with("a.yaml:1:55: "), "{word}: {error}");
+    }
+    assert!(errors(&unit("")).contains("the rate limit has no `unit`"));
+}
+
+#[test]
+fn br_169_what_is_no_list_or_table_is_refused_where_it_stands() {
+    for wrong in ["descriptors: 5", "descriptors: x", "descriptors: {key: k}", "descriptors: [k]", "descriptors: [[]]"]
+    {
+        let error = errors(&format!("domain: d\n{wrong}\n"));
+        assert!(error.starts_with("a.yaml:2:"), "{wrong}: {error}");
+    }
+    for nothing in ["", "descriptors:", "descriptors: []"] {
+        assert!(rules(&format!("domain: d\n{nothing}\n")).rules().is_empty(), "{nothing}");
+    }
+    assert!(errors("[]").contains("a file of descriptors"), "{}", errors("[]"));
+}
