@@ -16,6 +16,7 @@ mod explain;
 mod file_watch;
 mod flags;
 mod imported;
+mod limitador;
 mod listening;
 mod load;
 mod log_flags;

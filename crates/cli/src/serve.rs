@@ -23,6 +23,7 @@ use crate::config_file::ConfigFile;
 use crate::file_watch::FileWatch;
 use crate::flags::Wrong;
 use crate::imported::{ImportFlags, Imported};
+use crate::limitador::{LimitadorFlags, LimitadorLimits};
 use crate::listening::Place;
 use crate::policy_flags::PolicyFlags;
 use crate::reload::Reload;
@@ -88,6 +89,9 @@ pub(crate) struct Serve {
     imported: ImportFlags,
 
     #[command(flatten)]
+    limitador: LimitadorFlags,
+
+    #[command(flatten)]
     answers: Answers,
 
     #[command(flatten)]
@@ -112,6 +116,8 @@ struct Start {
     file: Option<(ConfigFile, String)>,
     /// Rules of other services.
     imported: Option<Imported>,
+    /// Limits of limitador.
+    limitador: Option<LimitadorLimits>,
     screen: Screen,
 }
 
@@ -162,17 +168,18 @@ impl Serve {
     fn start(&self) -> Result<Start, Wrong> {
         let screen = Screen { is_shared: self.store.is_given(), server: ServedBy::DecisionServer };
         let imported = self.imported.read(self.store.handling(), self.store.is_given())?;
+        let limitador = self.limitador.read(self.store.handling(), self.store.is_given())?;
         if let Some(file) = self.policies.file()? {
             let contents = file.contents()?;
             let (config, _) = screen.file(&file, &contents, &ProxyFlags::default())?;
-            return Ok(Start { policies: config.policies, file: Some((file, contents)), imported, screen });
+            return Ok(Start { policies: config.policies, file: Some((file, contents)), imported, limitador, screen });
         }
         let policies = match self.policies.has_limits() {
             true => trust_files::read(self.policies.policies(self.store.handling())?)?,
             false => Policies::default(),
         };
         screen.flags(&policies)?;
-        Ok(Start { policies, file: None, imported, screen })
+        Ok(Start { policies, file: None, imported, limitador, screen })
     }
 
     /// Serves from buckets in this process, those of the process before if they are kept.
@@ -234,6 +241,9 @@ impl Serve {
         if let Some(imported) = start.imported.take() {
             imported.put_in_force(&server, signals::hang_ups()?)?;
         }
+        if let Some(limits) = start.limitador.take() {
+            limits.put_in_force(&server, signals::hang_ups()?)?;
+        }
         server.run(listeners, admin, &drain).context("serving ended early")?;
         say::line("stopped; every command in flight was given its time");
         Ok(())
@@ -288,6 +298,7 @@ impl Serve {
             page.entry("policies", &"none given, so who asks brings the limit along");
         }
         start.imported.iter().for_each(|imported| imported.announce(&mut page));
+        start.limitador.iter().for_each(|limits| limits.announce(&mut page));
         if bound.grpc.is_some() {
             page.entry("speaks", &"gRPC: Envoy's rate limit service, health, reflection");
         }

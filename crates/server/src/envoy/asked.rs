@@ -5,10 +5,12 @@ use std::ops::Range;
 
 use tidegate_core::{CHARGES_MAX, Charge, Cost, Handling};
 use tidegate_policy::descriptor_rules::{BroughtLimit, CallUnit, DescriptorRule};
+use tidegate_policy::limitador::Call;
 use tidegate_policy::{Charging, Described, Entry, Keys, Peer, Policies};
 
 use super::messages::{RateLimitDescriptor, RateLimitRequest};
 use crate::grpc::status::CallError;
+use crate::limit_book::Imported;
 use crate::rules::Rules;
 
 /// The most descriptors of a call.
@@ -172,6 +174,8 @@ impl Hits {
 /// Room for the keys of a call.
 pub(super) struct Room {
     rules: Keys,
+    /// Those of the limits of limitador.
+    imported: Keys,
     /// One for each descriptor, if there are policies.
     policies: Vec<Keys>,
 }
@@ -179,7 +183,7 @@ pub(super) struct Room {
 impl Room {
     pub(super) fn new(policies: &Policies, descriptors: usize) -> Self {
         let count = if policies.as_slice().is_empty() { 0 } else { descriptors };
-        Self { rules: Keys::new(), policies: vec![Keys::new(); count] }
+        Self { rules: Keys::new(), imported: Keys::new(), policies: vec![Keys::new(); count] }
     }
 }
 
@@ -191,6 +195,11 @@ pub(super) struct Asked<'k> {
     pub(super) penalties: Vec<Charge<'k>>,
     /// Where the charges of each descriptor are; that of what it meets is the first.
     pub(super) of: Vec<Range<usize>>,
+    /// Where the charges of limitador's limits are, among those of the first descriptor: they are about the call as a
+    /// whole.
+    pub(super) of_imported: Range<usize>,
+    /// The places of those limits.
+    pub(super) imported: Vec<usize>,
     /// The descriptors that lack a part of the key of a policy that denies such requests.
     pub(super) lacking: Vec<usize>,
     /// Did a rule or a policy match?
@@ -203,6 +212,7 @@ pub(super) struct Asking<'a> {
     pub(super) entries: &'a Entries<'a>,
     pub(super) met: &'a [Met<'a>],
     pub(super) policies: &'a Policies,
+    pub(super) imported: Option<&'a Imported>,
     pub(super) manner: Manner,
     pub(super) asker: Peer,
     pub(super) unix_s: u64,
@@ -221,7 +231,7 @@ impl<'a> Asking<'a> {
             met.push_key(self.entries.of(i), &mut room.rules);
         }
         let (mut asked, mut key) = (Asked::default(), 0);
-        let mut policy_keys = room.policies.iter_mut();
+        let (mut policy_keys, mut imported_keys) = (room.policies.iter_mut(), Some(&mut room.imported));
         for (i, met) in self.met.iter().enumerate() {
             let (start, hits) = (asked.charges.len(), Hits::of(self.request, &self.request.descriptors[i]));
             asked.is_matched |= !matches!(met, Met::Nothing);
@@ -233,6 +243,9 @@ impl<'a> Asking<'a> {
             if let Some(keys) = policy_keys.next() {
                 self.by_policies(i, hits, keys, &mut asked);
             }
+            if let Some(keys) = imported_keys.take() {
+                self.by_imported(keys, &mut asked);
+            }
             asked.of.push(start..asked.charges.len());
         }
         if asked.charges.len() + asked.penalties.len() > CHARGES_MAX {
@@ -242,6 +255,20 @@ impl<'a> Asking<'a> {
             asked.charges.iter_mut().for_each(|charge| charge.cost = Cost::ZERO);
         }
         Ok(asked)
+    }
+
+    /// Adds what the limits of limitador charge for the call.
+    fn by_imported(&self, keys: &'a mut Keys, asked: &mut Asked<'a>) {
+        let Some(imported) = self.imported else { return };
+        let descriptors: Vec<_> = (0..self.request.descriptors.len()).map(|i| self.entries.of(i)).collect();
+        let call = Call { namespace: &self.request.domain, descriptors: &descriptors };
+        let cost = Cost::new(self.request.hits_addend.max(1).into());
+        let charged = imported.limits.charging(&call, cost, keys);
+        let start = asked.charges.len();
+        asked.charges.extend(charged.charges);
+        asked.of_imported = start..asked.charges.len();
+        asked.is_matched |= !charged.places.is_empty();
+        asked.imported = charged.places;
     }
 
     /// Adds what the policies charge for a descriptor.

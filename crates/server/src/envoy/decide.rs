@@ -9,8 +9,9 @@ use tidegate_policy::Peer;
 use super::RateLimits;
 use super::asked::{Asked, Asking, Entries, Hits, Manner, Met, Room};
 use super::messages::{Code, DescriptorStatus, RateLimitRequest, RateLimitResponse};
-use super::statuses::{overall, statuses};
+use super::statuses::{Named, overall, statuses};
 use crate::grpc::status::{CallError, Code as GrpcCode};
+use crate::limit_book::Imported;
 use crate::operating::in_force::InForce;
 use crate::rules::Rules;
 use crate::telling::record::Ruling;
@@ -20,6 +21,7 @@ struct Now<'a, S> {
     limits: &'a RateLimits<S>,
     in_force: &'a InForce<S>,
     rules: &'a Rules,
+    imported: Option<&'a Imported>,
 }
 
 /// What was decided.
@@ -35,7 +37,8 @@ impl<S: Store + 'static> RateLimits<S> {
     /// It asks for nothing that can be decided, or the store gave no answer.
     pub(crate) async fn decide(&self, request: &RateLimitRequest, asker: Peer) -> Result<RateLimitResponse, CallError> {
         let (in_force, rules) = (self.in_force.now(), self.rules.in_force());
-        let now = Now { limits: self, in_force: &in_force, rules: &rules };
+        let imported = self.limits.in_force();
+        let now = Now { limits: self, in_force: &in_force, rules: &rules, imported: imported.as_deref() };
         let started = (self.clock)();
         let concluded = now.decide(request, asker, started).await?;
         self.metrics.decision.observe((self.clock)().since(started));
@@ -56,7 +59,8 @@ impl<S: Store + 'static> Now<'_, S> {
         let mut room = Room::new(policies, request.descriptors.len());
         let manner = Manner { algorithm: self.limits.algorithm, handling: self.limits.handling };
         let unix_s = started.since(Time::ZERO).as_secs();
-        let asking = Asking { request, entries: &entries, met: &met, policies, manner, asker, unix_s };
+        let imported = self.imported;
+        let asking = Asking { request, entries: &entries, met: &met, policies, imported, manner, asker, unix_s };
         let asked = asking.charges(&mut room)?;
         let conclude = |charges: &[Charge<'_>], decisions: &[Decision], verdict: Verdict| {
             self.conclude(&asked, &met, charges, decisions, verdict)
@@ -117,7 +121,10 @@ impl<S: Store + 'static> Now<'_, S> {
             let decision = &decisions[range.start];
             counters.iter().for_each(|counters| counters.count(decision, verdict.source));
         }
-        let statuses = statuses(asked, met, self.policies(), decisions);
+        if let Some(imported) = self.imported {
+            imported.count(&asked.imported, &decisions[asked.of_imported.clone()], verdict.source);
+        }
+        let statuses = statuses(asked, met, self.named(), decisions);
         Concluded { overall: overall(&statuses, met), statuses }
     }
 
@@ -140,11 +147,15 @@ impl<S: Store + 'static> Now<'_, S> {
         let Some(first) = looks.first() else { return };
         let mut decisions = vec![Decision::unmade(&first.quota); looks.len()];
         if store.decide(&looks, &mut decisions).await.is_ok() {
-            let fresh = statuses(asked, met, self.policies(), &decisions);
+            let fresh = statuses(asked, met, self.named(), &decisions);
             let of_refunds = request.descriptors.iter().zip(concluded.statuses.iter_mut().zip(fresh));
             let of_refunds = of_refunds.filter(|(descriptor, _)| descriptor.is_negative_hits);
             of_refunds.for_each(|(_, (status, fresh))| *status = fresh);
         }
+    }
+
+    fn named(&self) -> Named<'_> {
+        Named { policies: self.policies(), imported: self.imported }
     }
 
     fn policies(&self) -> &Policies {

@@ -2,8 +2,8 @@
 //! has it, as JSON over HTTP.
 //!
 //! A call names a domain and descriptors. Each is charged under the rule that it meets in the files of the reference
-//! service, or under the limit that it brings, and under Tidegate's own policies, which see it as a request; all of them
-//! in one step. docs/envoy.md says what differs from the reference service.
+//! service, or under the limit that it brings, and under Tidegate's own policies, which see it as a request; and the call
+//! as a whole under the limits of limitador; all of them in one step. docs/envoy.md says what differs from the reference service.
 //!
 //! Read `messages`, `asked` (from a call to charges), `decide`, `statuses` (from decisions to an answer), `headers`;
 //! then `json` and `over_http`, the other way to ask, and `files`, what the service says of itself.
@@ -26,7 +26,7 @@ pub use self::headers::{EnvoyHeaders, UnknownEnvoyHeaders};
 use crate::desk::Desk;
 use crate::operating::in_force::Observed;
 use crate::rules::RuleBook;
-use crate::{Clock, LimitMetrics, LimitName, LimitSet, Metrics};
+use crate::{Clock, LimitBook, LimitMetrics, LimitName, LimitSet, Metrics};
 
 /// The names of the one limit under which all limits are counted that calls bring.
 const BROUGHT: (&str, &str) = ("envoy", "brought");
@@ -46,6 +46,7 @@ pub struct RateLimitSetup {
 pub(crate) struct RateLimits<S> {
     in_force: Observed<S>,
     rules: RuleBook,
+    limits: LimitBook,
     clock: Clock,
     metrics: Arc<Metrics>,
     algorithm: Algorithm,
@@ -57,7 +58,7 @@ pub(crate) struct RateLimits<S> {
 }
 
 impl<S: Store + 'static> RateLimits<S> {
-    pub(crate) fn new(desk: &Desk<S>, rules: RuleBook, setup: RateLimitSetup) -> Self {
+    pub(crate) fn new(desk: &Desk<S>, rules: RuleBook, limits: LimitBook, setup: RateLimitSetup) -> Self {
         let RateLimitSetup { algorithm, handling, headers } = setup;
         let (policy, limit) = BROUGHT;
         let name = LimitName {
@@ -70,6 +71,7 @@ impl<S: Store + 'static> RateLimits<S> {
         Self {
             in_force: desk.in_force.clone(),
             rules,
+            limits,
             clock: Arc::clone(&desk.clock),
             metrics: Arc::clone(&desk.metrics),
             algorithm,

@@ -3,17 +3,33 @@
 use std::time::Duration;
 
 use tidegate::policy::Policies;
-use tidegate_core::{Charge, Decision, Verdict};
+use tidegate_core::{Charge, Decision, LimitId, Verdict};
 use tidegate_policy::descriptor_rules::CallUnit;
 
 use super::asked::{Asked, Met};
 use super::messages::{Code, CurrentLimit, DescriptorStatus};
+use crate::limit_book::Imported;
+
+/// Where limits have names that a call is told.
+#[derive(Clone, Copy)]
+pub(super) struct Named<'a> {
+    pub(super) policies: &'a Policies,
+    pub(super) imported: Option<&'a Imported>,
+}
+
+impl Named<'_> {
+    fn name_of(&self, limit: LimitId) -> String {
+        let by_policies = self.policies.place(limit).map(|it| format!("{}.{}", it.policy.name(), it.limit.name));
+        let imported = || self.imported?.limits.as_slice().iter().find(|known| known.limit == limit);
+        by_policies.or_else(|| Some(imported()?.label.clone())).unwrap_or_default()
+    }
+}
 
 /// The status of each descriptor. `decisions[i]` is the answer to charge `i`.
 pub(super) fn statuses(
     asked: &Asked<'_>,
     met: &[Met<'_>],
-    policies: &Policies,
+    named: Named<'_>,
     decisions: &[Decision],
 ) -> Vec<DescriptorStatus> {
     let each = asked.of.iter().zip(met).enumerate();
@@ -21,7 +37,7 @@ pub(super) fn statuses(
         if asked.lacking.contains(&i) {
             return plain(Code::OverLimit);
         }
-        let of = One { met, policies, charges: &asked.charges[range.clone()], decisions: &decisions[range.clone()] };
+        let of = One { met, named, charges: &asked.charges[range.clone()], decisions: &decisions[range.clone()] };
         of.status()
     })
     .collect()
@@ -44,7 +60,7 @@ fn plain(code: Code) -> DescriptorStatus {
 /// One descriptor, with its charges and the decisions on them.
 struct One<'a> {
     met: &'a Met<'a>,
-    policies: &'a Policies,
+    named: Named<'a>,
     charges: &'a [Charge<'a>],
     decisions: &'a [Decision],
 }
@@ -81,10 +97,7 @@ impl One<'_> {
         let name = match self.met {
             Met::Rule(_, rule) if place == 0 && self.met.is_charged() => rule.name.clone(),
             Met::Brought(_) if place == 0 => String::new(),
-            _ => self
-                .policies
-                .place(charge.limit)
-                .map_or_else(String::new, |place| format!("{}.{}", place.policy.name(), place.limit.name)),
+            _ => self.named.name_of(charge.limit),
         };
         let unit = CallUnit::of(rate.period()).map_or(0, CallUnit::number);
         CurrentLimit { requests_per_unit: small(rate.count()), unit, name }
