@@ -41,18 +41,22 @@ pub(crate) fn segment(path: &str, number: usize) -> Option<&str> {
     path.strip_prefix('/')?.split('/').nth(number.checked_sub(1)?).filter(|segment| !segment.is_empty())
 }
 
-/// A path of valid escapes only; others stay as they are.
+/// A path of valid escapes only; others stay as they are. So does an escape behind a `%` that begins none, if what it
+/// stands for would make it one: what was decoded is not decoded again.
 fn decoded(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
-    let mut rest = path;
+    let (mut rest, mut stray) = (path, None);
     while let Some((before, behind)) = rest.split_once('%') {
         out.push_str(before);
         rest = behind;
         match escape(behind.as_bytes()) {
-            Some(byte) if is_unreserved(byte) => out.push(char::from(byte)),
+            Some(byte) if is_unreserved(byte) && !stray.is_some_and(|at| completes(byte, &out[at..])) => {
+                out.push(char::from(byte));
+            }
             Some(byte) => out.push_str(&format!("%{byte:02X}")),
             None => {
                 out.push('%');
+                stray = Some(out.len());
                 continue;
             }
         }
@@ -60,6 +64,11 @@ fn decoded(path: &str) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// Is `byte` a digit that an escape could need, of which nothing or one digit is there?
+fn completes(byte: u8, behind_percent: &str) -> bool {
+    byte.is_ascii_hexdigit() && behind_percent.len() < 2 && behind_percent.bytes().all(|it| it.is_ascii_hexdigit())
 }
 
 fn escape(behind: &[u8]) -> Option<u8> {
@@ -115,13 +124,18 @@ mod tests {
             ("/%7Euser/%41", "/~user/A"),
             ("/a%2fb%2Fc", "/a%2Fb%2Fc"),
             ("/%zz%4", "/%zz%4"),
-            ("/%%41", "/%A"),
+            ("/%%41", "/%%41"),
+            ("/%%41B", "/%%41B"),
+            ("/%c%61/%cx%61", "/%c%61/%cxa"),
+            ("/%%32%65", "/%%32e"),
+            ("/%%7e%2f%61", "/%~%2Fa"),
             ("/healthz/../api", "/api"),
             ("/healthz/%2e%2E/api", "/api"),
             ("/healthz/.%2e/api", "/api"),
             ("/%252e%252e/api", "/%252e%252e/api"),
         ] {
             assert_eq!(normal_path(path), expect, "{path}");
+            assert_eq!(normal_path(expect), expect, "a normal path stays as it is");
         }
         assert!(matches!(normal_path("/a/.b/c"), Cow::Borrowed(_)));
     }
