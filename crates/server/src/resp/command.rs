@@ -5,8 +5,8 @@
 //! connection with a reply that says so, since nobody knows where the next command would begin.
 
 use std::fmt;
+use std::ops::Range;
 
-use bytes::{Buf as _, Bytes, BytesMut};
 use memchr::memchr;
 
 /// Words of one command.
@@ -20,8 +20,22 @@ pub(super) const LINE_MAX: usize = 64 * 1024;
 /// The length of a header: a letter and a number.
 const HEADER_MAX: usize = 32;
 
-/// The words of a command, its name first. It has one at least.
-pub(super) type Words = Vec<Bytes>;
+/// Words of which a client that rests keeps the room.
+const WORDS_KEPT: usize = 16;
+
+/// The words of a command, its name first, where they stand. There is none if a client sent nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Words<'a> {
+    places: &'a [Range<usize>],
+    text: &'a [u8],
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn iter(self) -> impl Iterator<Item = &'a [u8]> + Clone {
+        // The places were found in this text.
+        self.places.iter().map(move |place| self.text.get(place.clone()).unwrap_or_default())
+    }
+}
 
 /// What is no command. Its `Display` is the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,67 +64,97 @@ impl fmt::Display for Unreadable {
     }
 }
 
-/// Reads commands from bytes as they come. It goes on where it was, so nothing is read twice.
+/// Reads commands from bytes as they come. It goes on where it was, so nothing is looked at twice, and copies nothing
+/// but words in quotes.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    /// The words of the command that is under way.
-    words: Words,
-    /// How many are still to come, of a command that is under way.
+    /// Where the words are of the command that is under way, from its first byte on.
+    places: Vec<Range<usize>>,
+    /// How many are still to come.
     missing: usize,
     /// The length of the word that is under way.
     length: Option<usize>,
-    /// How many bytes of a line were looked at already.
+    /// How many bytes of the command were read.
+    read: usize,
+    /// How many bytes behind them were looked at already, of a line that has not ended.
     looked: usize,
     /// The bytes that the command may still have.
     room: usize,
+    /// The words of a line, out of their quotes.
+    line_text: Vec<u8>,
+    /// Was the command handed out, so that another begins?
+    is_handed_out: bool,
 }
 
 impl Reader {
-    /// The next command that is whole; `None` if more must come first.
+    /// The command with which these bytes begin, and how many of them it takes; `None` if more must come first. Who calls
+    /// again hands in the same bytes and what has come behind them, or what follows the command.
     ///
     /// # Errors
     /// What has come is no command.
-    pub(super) fn next(&mut self, bytes: &mut BytesMut, bytes_max: usize) -> Result<Option<Words>, Unreadable> {
-        loop {
-            if self.missing > 0 {
-                match self.word(bytes)? {
-                    Some(word) => self.words.push(word),
-                    None => return Ok(None),
-                }
-                self.missing -= 1;
-            } else {
-                match bytes.first() {
-                    None => return Ok(None),
-                    Some(b'*') => match self.number(bytes, Unreadable::Count)? {
-                        None => return Ok(None),
-                        // Redis takes an array of nothing for nothing.
-                        Some(..=0) => continue,
-                        Some(count) => {
-                            self.missing = bounded(count, WORDS_MAX).ok_or(Unreadable::Count)?;
-                            self.room = bytes_max;
-                            continue;
-                        }
-                    },
-                    Some(_) => match self.line(bytes, LINE_MAX.min(bytes_max), Unreadable::Line)? {
-                        None => return Ok(None),
-                        Some(line) => self.words = split(&line)?,
-                    },
-                }
-            }
-            if self.missing == 0 && !self.words.is_empty() {
-                return Ok(Some(std::mem::take(&mut self.words)));
-            }
+    pub(super) fn next<'a>(
+        &'a mut self,
+        bytes: &'a [u8],
+        bytes_max: usize,
+    ) -> Result<Option<(Words<'a>, usize)>, Unreadable> {
+        self.begin();
+        let is_array = match bytes.first() {
+            None => return Ok(None),
+            Some(byte) => *byte == b'*',
+        };
+        let is_whole = match is_array {
+            true => self.array(bytes, bytes_max)?,
+            false => self.words_of_line(bytes, bytes_max)?,
+        };
+        if !is_whole {
+            return Ok(None);
         }
+        self.is_handed_out = true;
+        let text = if is_array { bytes } else { &self.line_text };
+        Ok(Some((Words { places: &self.places, text }, self.read)))
     }
 
-    /// Is no command under way, as far as it was taken from the bytes?
+    /// Is no command under way?
     pub(super) fn is_between(&self) -> bool {
-        self.missing == 0 && self.looked == 0
+        self.is_handed_out || (self.read == 0 && self.looked == 0)
+    }
+
+    /// Forgets the command that was handed out.
+    fn begin(&mut self) {
+        if !self.is_handed_out {
+            return;
+        }
+        self.places.clear();
+        if self.places.capacity() > WORDS_KEPT {
+            self.places = Vec::new();
+        }
+        if !self.line_text.is_empty() {
+            self.line_text = Vec::new();
+        }
+        (self.read, self.is_handed_out) = (0, false);
+    }
+
+    /// Reads an array of words; whether it is whole.
+    fn array(&mut self, bytes: &[u8], bytes_max: usize) -> Result<bool, Unreadable> {
+        if self.read == 0 {
+            let Some(count) = self.number(bytes, Unreadable::Count)? else { return Ok(false) };
+            // Redis takes an array of nothing, or of less, for nothing.
+            self.missing = bounded(count.max(0), WORDS_MAX).ok_or(Unreadable::Count)?;
+            self.room = bytes_max;
+        }
+        while self.missing > 0 {
+            match self.word(bytes)? {
+                Some(place) => self.places.push(place),
+                None => return Ok(false),
+            }
+            self.missing -= 1;
+        }
+        Ok(true)
     }
 
     /// One word of an array.
-    fn word(&mut self, bytes: &mut BytesMut) -> Result<Option<Bytes>, Unreadable> {
-        let length = match (self.length, bytes.first()) {
+    fn word(&mut self, bytes: &[u8]) -> Result<Option<Range<usize>>, Unreadable> {
+        let length = match (self.length, bytes.get(self.read)) {
             (Some(length), _) => length,
             (None, None) => return Ok(None),
             (None, Some(b'$')) => match self.number(bytes, Unreadable::Length)? {
@@ -124,37 +168,48 @@ impl Reader {
             (None, Some(byte)) => return Err(Unreadable::NoWord(*byte)),
         };
         self.length = Some(length);
-        if bytes.len() < length + 2 {
+        if bytes.len() - self.read < length + 2 {
             return Ok(None);
         }
         self.length = None;
-        let word = bytes.split_to(length).freeze();
-        bytes.advance(2);
-        Ok(Some(word))
+        let place = self.read..self.read + length;
+        self.read += length + 2;
+        Ok(Some(place))
     }
 
     /// The number in a header.
-    fn number(&mut self, bytes: &mut BytesMut, otherwise: Unreadable) -> Result<Option<i64>, Unreadable> {
+    fn number(&mut self, bytes: &[u8], otherwise: Unreadable) -> Result<Option<i64>, Unreadable> {
         let Some(line) = self.line(bytes, HEADER_MAX, otherwise)? else { return Ok(None) };
-        let number = std::str::from_utf8(&line[1..]).ok().and_then(|text| text.parse().ok());
+        let number = line.get(1..).and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
         number.map(Some).ok_or(otherwise)
     }
 
+    /// Reads the words of a line; whether it has ended.
+    fn words_of_line(&mut self, bytes: &[u8], bytes_max: usize) -> Result<bool, Unreadable> {
+        let Some(line) = self.line(bytes, LINE_MAX.min(bytes_max), Unreadable::Line)? else { return Ok(false) };
+        split(line, &mut self.line_text, &mut self.places)?;
+        Ok(true)
+    }
+
     /// A line, without its end.
-    fn line(&mut self, bytes: &mut BytesMut, most: usize, otherwise: Unreadable) -> Result<Option<Bytes>, Unreadable> {
-        match memchr(b'\n', &bytes[self.looked..]) {
+    fn line<'b>(
+        &mut self,
+        bytes: &'b [u8],
+        most: usize,
+        otherwise: Unreadable,
+    ) -> Result<Option<&'b [u8]>, Unreadable> {
+        let rest = bytes.get(self.read..).unwrap_or_default();
+        match memchr(b'\n', rest.get(self.looked..).unwrap_or_default()) {
             Some(i) if self.looked + i <= most => {
-                let mut line = bytes.split_to(std::mem::take(&mut self.looked) + i + 1).freeze();
-                line.truncate(line.len() - 1);
-                if line.ends_with(b"\r") {
-                    line.truncate(line.len() - 1);
-                }
-                Ok(Some(line))
+                let end = std::mem::take(&mut self.looked) + i;
+                self.read += end + 1;
+                let line = rest.get(..end).unwrap_or_default();
+                Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)))
             }
             Some(_) => Err(otherwise),
-            None if bytes.len() > most => Err(otherwise),
+            None if rest.len() > most => Err(otherwise),
             None => {
-                self.looked = bytes.len();
+                self.looked = rest.len();
                 Ok(None)
             }
         }
@@ -165,39 +220,40 @@ fn bounded(number: i64, most: usize) -> Option<usize> {
     usize::try_from(number).ok().filter(|number| *number <= most)
 }
 
-/// The words of a line, of which each may stand in quotes as Redis takes them.
-fn split(line: &Bytes) -> Result<Words, Unreadable> {
-    let mut words = Words::new();
-    let mut rest = line.clone();
-    loop {
-        let blanks = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-        rest.advance(blanks);
-        match rest.first() {
-            None => return Ok(words),
-            Some(_) if words.len() == WORDS_MAX => return Err(Unreadable::Count),
-            Some(&quote @ (b'"' | b'\'')) => {
-                let (word, taken) = quoted(&rest[1..], quote).ok_or(Unreadable::Quotes)?;
-                words.push(word);
-                rest.advance(1 + taken);
-                if rest.first().is_some_and(|byte| !byte.is_ascii_whitespace()) {
+/// Puts the words of a line into `text`, and where each is into `places`. A word may stand in quotes as Redis takes them.
+fn split(line: &[u8], text: &mut Vec<u8>, places: &mut Vec<Range<usize>>) -> Result<(), Unreadable> {
+    let mut rest = line.trim_ascii_start();
+    while let Some(first) = rest.first() {
+        if places.len() == WORDS_MAX {
+            return Err(Unreadable::Count);
+        }
+        let begin = text.len();
+        let taken = match first {
+            quote @ (b'"' | b'\'') => {
+                let taken = 1 + quoted(&rest[1..], *quote, text).ok_or(Unreadable::Quotes)?;
+                if rest.get(taken).is_some_and(|byte| !byte.is_ascii_whitespace()) {
                     return Err(Unreadable::Quotes);
                 }
+                taken
             }
-            Some(_) => {
+            _ => {
                 let length = rest.iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
-                words.push(rest.split_to(length));
+                text.extend_from_slice(&rest[..length]);
+                length
             }
-        }
+        };
+        places.push(begin..text.len());
+        rest = rest[taken..].trim_ascii_start();
     }
+    Ok(())
 }
 
-/// What stands between quotes, and how many bytes that took with the closing one.
-fn quoted(text: &[u8], quote: u8) -> Option<(Bytes, usize)> {
-    let mut word = Vec::new();
+/// Adds what stands between quotes to `word`, and says how many bytes that took with the closing one.
+fn quoted(text: &[u8], quote: u8, word: &mut Vec<u8>) -> Option<usize> {
     let mut at = 0;
     loop {
         match (*text.get(at)?, text.get(at + 1)) {
-            (byte, _) if byte == quote => return Some((word.into(), at + 1)),
+            (byte, _) if byte == quote => return Some(at + 1),
             (b'\\', Some(b'x')) if quote == b'"' && hex(text, at + 2).is_some() => {
                 word.extend(hex(text, at + 2));
                 at += 4;
@@ -234,20 +290,25 @@ fn hex(text: &[u8], at: usize) -> Option<u8> {
 mod tests {
     use super::*;
 
-    /// All commands of these bytes, which come in pieces of this size.
-    fn read(bytes: &[u8], piece: usize) -> Result<Vec<Words>, Unreadable> {
-        let (mut reader, mut buffer, mut commands) = (Reader::default(), BytesMut::new(), Vec::new());
+    type Command = Vec<Vec<u8>>;
+
+    /// All commands of these bytes, which come in pieces of this size; those of nothing are left out.
+    fn read(bytes: &[u8], piece: usize) -> Result<Vec<Command>, Unreadable> {
+        let (mut reader, mut buffer, mut commands) = (Reader::default(), Vec::new(), Vec::new());
         for piece in bytes.chunks(piece) {
             buffer.extend_from_slice(piece);
-            while let Some(words) = reader.next(&mut buffer, BYTES_MAX)? {
-                commands.push(words);
+            let mut taken = 0;
+            while let Some((words, used)) = reader.next(&buffer[taken..], BYTES_MAX)? {
+                commands.extend(Some(words.iter().map(<[u8]>::to_vec).collect::<Vec<_>>()).filter(|it| !it.is_empty()));
+                taken += used;
             }
+            buffer.drain(..taken);
         }
         Ok(commands)
     }
 
-    fn words(texts: &[&[u8]]) -> Words {
-        texts.iter().map(|text| Bytes::copy_from_slice(text)).collect()
+    fn words(texts: &[&[u8]]) -> Command {
+        texts.iter().map(|text| text.to_vec()).collect()
     }
 
     #[test]
@@ -271,12 +332,23 @@ mod tests {
     #[test]
     fn what_is_announced_costs_nothing_until_it_comes() {
         let mut reader = Reader::default();
-        let mut buffer = BytesMut::from(&b"*2147483648\r\n"[..]);
-        assert_eq!(reader.next(&mut buffer, BYTES_MAX), Err(Unreadable::Count));
+        assert_eq!(reader.next(b"*2147483648\r\n", BYTES_MAX).unwrap_err(), Unreadable::Count);
         let mut reader = Reader::default();
-        let mut buffer = BytesMut::from(&b"*1024\r\n$262144\r\n"[..]);
-        assert_eq!(reader.next(&mut buffer, BYTES_MAX), Ok(None));
-        assert!(buffer.capacity() < 1_024 && reader.words.capacity() == 0);
+        assert!(reader.next(b"*1024\r\n$262144\r\n", BYTES_MAX).unwrap().is_none());
+        assert_eq!(reader.places.capacity(), 0);
+    }
+
+    #[test]
+    fn a_client_that_rests_keeps_little() {
+        let mut reader = Reader::default();
+        let long =
+            b"*1024\r\n$1\r\nx\r\n".iter().chain(b"$0\r\n\r\n".repeat(1_023).iter()).copied().collect::<Vec<_>>();
+        assert_eq!(
+            reader.next(&long, BYTES_MAX).unwrap().map(|(words, used)| (words.iter().count(), used)),
+            Some((1_024, long.len()))
+        );
+        assert!(reader.next(b"", BYTES_MAX).unwrap().is_none());
+        assert!(reader.places.capacity() <= WORDS_KEPT && reader.is_between());
     }
 
     #[test]

@@ -3,8 +3,6 @@
 
 use std::fmt;
 
-use bytes::Bytes;
-
 use super::reply::Replies;
 
 /// The name of a client, and of an unknown command, as far as it is repeated.
@@ -38,7 +36,7 @@ impl fmt::Debug for Password {
 #[derive(Debug, Default)]
 pub(super) struct Client {
     pub(super) id: u64,
-    pub(super) name: Bytes,
+    pub(super) name: Box<[u8]>,
     /// Has it said the password, if there is one?
     pub(super) is_let_in: bool,
 }
@@ -52,14 +50,14 @@ pub(super) enum Then {
 
 impl Client {
     pub(super) fn new(id: u64, password: Option<&Password>) -> Self {
-        Self { id, name: Bytes::new(), is_let_in: password.is_none() }
+        Self { id, name: Box::default(), is_let_in: password.is_none() }
     }
 
     /// Answers a command that decides nothing.
     pub(super) fn answer(
         &mut self,
         name: &[u8],
-        words: &[Bytes],
+        words: &[&[u8]],
         password: Option<&Password>,
         to: &mut Replies,
     ) -> Then {
@@ -72,13 +70,13 @@ impl Client {
                 return Then::Close;
             }
             (b"RESET", []) => {
-                (self.name, self.is_let_in, to.is_third) = (Bytes::new(), password.is_none(), false);
+                (self.name, self.is_let_in, to.is_third) = (Box::default(), password.is_none(), false);
                 to.simple("RESET");
             }
             _ if !self.is_let_in => to.error("NOAUTH Authentication required."),
             (b"PING", []) => to.simple("PONG"),
             (b"PING" | b"ECHO", [text]) => to.bulk(text),
-            (b"SELECT", [database]) if &**database == b"0" => to.simple("OK"),
+            (b"SELECT", [database]) if *database == b"0" => to.simple("OK"),
             (b"SELECT", [_]) => to.error("ERR DB index is out of range"),
             (b"CLIENT", [what, words @ ..]) => self.client(&what.to_ascii_uppercase(), words, to),
             (b"COMMAND", [what]) if what.eq_ignore_ascii_case(b"COUNT") => to.integer(0),
@@ -109,12 +107,12 @@ impl Client {
     }
 
     /// `HELLO [version [AUTH user password] [SETNAME name]]`
-    fn hello(&mut self, words: &[Bytes], password: Option<&Password>, to: &mut Replies) {
+    fn hello(&mut self, words: &[&[u8]], password: Option<&Password>, to: &mut Replies) {
         let (version, mut options) = match words.split_first() {
             None => (None, words),
             Some((version, options)) => (Some(version), options),
         };
-        let is_third = match version.map(|version| &**version) {
+        let is_third = match version.copied() {
             None => to.is_third,
             Some(b"2") => false,
             Some(b"3") => true,
@@ -123,7 +121,7 @@ impl Client {
         while let Some((what, rest)) = options.split_first() {
             options = match (what.to_ascii_uppercase().as_slice(), rest) {
                 (b"AUTH", [user, said, rest @ ..]) => {
-                    if !password.is_some_and(|password| password.is(said) && &**user == b"default") {
+                    if !password.is_some_and(|password| password.is(said) && *user == b"default") {
                         return to.error(WRONG_PASSWORD);
                     }
                     self.is_let_in = true;
@@ -161,7 +159,7 @@ impl Client {
         to.array(0);
     }
 
-    fn client(&mut self, what: &[u8], words: &[Bytes], to: &mut Replies) {
+    fn client(&mut self, what: &[u8], words: &[&[u8]], to: &mut Replies) {
         match (what, words) {
             (b"SETNAME", [name]) => {
                 self.name = kept(name);
@@ -182,12 +180,12 @@ impl Client {
 
 const WRONG_PASSWORD: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 
-/// As much of a name as is kept, in memory of its own: the command that it came in may be large.
-fn kept(name: &Bytes) -> Bytes {
-    Bytes::copy_from_slice(&name[..name.len().min(REPEATED_MAX)])
+/// As much of a name as is kept.
+fn kept(name: &[u8]) -> Box<[u8]> {
+    name[..name.len().min(REPEATED_MAX)].into()
 }
 
-fn unknown(name: &[u8], words: &[Bytes]) -> String {
+fn unknown(name: &[u8], words: &[&[u8]]) -> String {
     let begin: String = words.iter().take(3).map(|word| format!("'{}' ", shown(word))).collect();
     format!("ERR unknown command '{}', with args beginning with: {begin}", shown(name))
 }
@@ -207,8 +205,8 @@ mod tests {
     use super::*;
 
     fn says(client: &mut Client, password: Option<&Password>, to: &mut Replies, line: &str) -> String {
-        let words: Vec<_> = line.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
-        client.answer(&words[0], &words[1..], password, to);
+        let words: Vec<_> = line.split(' ').map(str::as_bytes).collect();
+        client.answer(words[0], &words[1..], password, to);
         String::from_utf8(to.bytes.split().to_vec()).unwrap()
     }
 

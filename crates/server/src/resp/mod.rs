@@ -1,7 +1,7 @@
 //! The Redis protocol: a client of redis-cell or of throttlecrab asks, and is answered as it knows it.
 //!
 //! Read `command` (bytes into words), `throttle` (words into a limit, a decision into a reply), `handshake` (what else
-//! clients ask), `session` (one of them, to its end).
+//! clients ask), `work` (commands into replies), `session` (one client, to its end).
 
 mod command;
 #[cfg(feature = "fuzz")]
@@ -10,6 +10,7 @@ mod handshake;
 mod reply;
 mod session;
 mod throttle;
+mod work;
 
 use std::fmt;
 use std::future::Future;
@@ -87,6 +88,8 @@ pub struct Resp<S>(Arc<Face<S>>);
 pub(crate) struct Face<S> {
     store: Arc<S>,
     setup: RespSetup,
+    /// The limit of all keys.
+    limit: LimitId,
     metrics: RespMetrics,
     decisions: LimitMetrics,
     clients: AtomicU64,
@@ -96,7 +99,8 @@ impl<S: Store + 'static> Resp<S> {
     /// A face of this store.
     #[must_use]
     pub fn new(store: Arc<S>, setup: RespSetup, metrics: RespMetrics, decisions: LimitMetrics) -> Self {
-        Self(Arc::new(Face { store, setup, metrics, decisions, clients: AtomicU64::new(0) }))
+        let limit = LimitId::of(LIMIT.0, LIMIT.1);
+        Self(Arc::new(Face { store, setup, limit, metrics, decisions, clients: AtomicU64::new(0) }))
     }
 
     /// Serves clients on these listeners until `shutdown` is ready; then those who are in the middle of a command end it.
@@ -165,9 +169,4 @@ async fn secured(setup: &RespSetup, accepted: Accepted, drain: &Drain) -> Result
 #[must_use]
 pub fn resp_bounds() -> Bounds {
     Bounds { connections_max: CONNECTIONS_MAX, idle_timeout: IDLE, ..Bounds::default() }
-}
-
-/// The limit of all keys.
-fn limit() -> LimitId {
-    LimitId::of(LIMIT.0, LIMIT.1)
 }

@@ -1,35 +1,33 @@
 //! One client's connection: commands are read as they come, decided in their order, and answered in it.
 //!
 //! While replies wait to be taken nothing more is read, so a client that pipelines and does not read holds up itself
-//! and nobody else. What a store elsewhere is asked for one pipeline is asked together, and shares its calls.
+//! and nobody else.
 
 use std::future::poll_fn;
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
-use bytes::{Bytes, BytesMut};
-use futures_util::future::join_all;
-use tidegate_core::{Charge, Decision, Source, Store};
-use tokio::io::{AsyncRead, AsyncWriteExt as _, ReadBuf};
-use tokio::time::{sleep, timeout};
+use bytes::{Buf as _, BytesMut};
+use tidegate_core::Store;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep, timeout};
 
 use super::Face;
 use super::command::{BYTES_MAX, Reader, STRANGER_BYTES_MAX};
-use super::handshake::{Client, Then};
-use super::reply::Replies;
-use super::throttle::{Dialect, Throttle};
-use crate::Drain;
+use super::work::{Step, Work};
 use crate::client::connection::End;
 use crate::client::socket::Socket;
+use crate::{Bounds, Drain};
 
 /// Bytes of replies that may wait before they are written, and nothing more is decided.
 const REPLIES_MAX: usize = 64 * 1024;
 /// What is read at once. Bytes.
 const PIECE_BYTES: usize = 16 * 1024;
-/// Decisions that a store elsewhere is asked for together.
-const TOGETHER_MAX: usize = 64;
+/// What a client that rests keeps of each buffer, so that small commands find it there. Bytes.
+const KEPT_BYTES: usize = 512;
 
 /// What a session does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,141 +42,86 @@ enum Next {
 
 /// A client, served.
 pub(super) struct Session<S> {
-    face: Arc<Face<S>>,
     socket: Socket,
-    client: Client,
     reader: Reader,
     input: BytesMut,
-    replies: Replies,
-    /// Calls that wait for a store elsewhere, in their order.
-    waiting: Vec<Throttle>,
+    work: Work<S>,
 }
 
 impl<S: Store> Session<S> {
     pub(super) fn new(face: Arc<Face<S>>, socket: Socket, id: u64) -> Self {
-        let client = Client::new(id, face.setup.password.as_ref());
-        let (reader, input, replies, waiting) = (Reader::default(), BytesMut::new(), Replies::new(), Vec::new());
-        Self { face, socket, client, reader, input, replies, waiting }
+        Self { socket, reader: Reader::default(), input: BytesMut::new(), work: Work::new(face, id) }
     }
 
     /// Serves until one of both sides ends it.
     pub(super) async fn serve(mut self, drain: &Drain) -> End {
-        let face = Arc::clone(&self.face);
+        let face = Arc::clone(&self.work.face);
         let bounds = &face.setup.bounds;
-        // A command that has begun must end in time, however many pieces it comes in.
-        let mut deadline = pin!(sleep(bounds.header_timeout));
+        let (mut drained, mut timer) = (pin!(drain.started()), pin!(sleep(bounds.idle_timeout)));
+        let mut patience = Patience { is_amid: false, has_asked: false };
         loop {
             let (next, commands) = self.decide().await;
-            match timeout(bounds.stall_timeout, self.write()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) => return End::Broken,
-                Err(_) => return End::TooSlow,
+            match self.write(bounds).await {
+                Ok(true) => {}
+                Ok(false) => return End::TooSlow,
+                Err(_) => return End::Broken,
             }
             match next {
                 Next::Close => return End::Closed,
                 Next::Decide => continue,
                 Next::Read => {}
             }
-            let is_between = self.is_between();
-            if commands > 0 {
-                deadline.set(sleep(bounds.header_timeout));
-            }
-            tokio::select! {
-                read = timeout(bounds.idle_timeout, self.read()) => match read {
-                    Ok(Ok(true)) if is_between => deadline.set(sleep(bounds.header_timeout)),
-                    Ok(Ok(true)) => {}
-                    Ok(Ok(false)) | Err(_) => return End::Closed,
-                    Ok(Err(_)) => return End::Broken,
-                },
-                () = &mut deadline, if !is_between => return End::TooSlow,
-                () = drain.started() => return End::Closed,
+            patience.after(commands, self.is_between(), timer.as_mut(), bounds);
+            loop {
+                tokio::select! {
+                    biased;
+                    read = self.read() => match read {
+                        Ok(true) => break,
+                        Ok(false) => return End::Closed,
+                        Err(_) => return End::Broken,
+                    },
+                    () = &mut timer => match patience.ends(timer.as_mut(), bounds) {
+                        Some(end) => return end,
+                        None => continue,
+                    },
+                    () = &mut drained => return End::Closed,
+                }
             }
         }
     }
 
     /// Decides on what has come, until it is all or replies are enough; and how many commands that were.
     async fn decide(&mut self) -> (Next, u64) {
-        let (mut next, mut commands) = (Next::Decide, 0);
-        while next == Next::Decide && self.replies.bytes.len() < REPLIES_MAX {
-            let bytes_max = if self.client.is_let_in { BYTES_MAX } else { STRANGER_BYTES_MAX };
-            match self.reader.next(&mut self.input, bytes_max) {
-                Ok(Some(words)) => {
+        let Self { reader, input, work, .. } = self;
+        let (mut next, mut commands, mut taken) = (Next::Decide, 0, 0);
+        while next == Next::Decide && work.replies.bytes.len() < REPLIES_MAX {
+            let bytes_max = if work.client.is_let_in { BYTES_MAX } else { STRANGER_BYTES_MAX };
+            match reader.next(&input[taken..], bytes_max) {
+                Ok(Some((words, used))) => {
                     commands += 1;
-                    let (name, words) = words.split_first().map_or((&[][..], &[][..]), |(name, rest)| (&**name, rest));
-                    if self.command(name, words).await == Then::Close {
-                        next = Next::Close;
+                    taken += used;
+                    loop {
+                        match work.command(words) {
+                            Step::Settle => work.settle().await,
+                            Step::GoOn => break,
+                            Step::Close => {
+                                next = Next::Close;
+                                break;
+                            }
+                        }
                     }
                 }
                 Ok(None) => next = Next::Read,
                 Err(unreadable) => {
-                    self.settle().await;
-                    self.replies.error(&format!("ERR {unreadable}"));
+                    work.settle().await;
+                    work.replies.error(&format!("ERR {unreadable}"));
                     next = Next::Close;
                 }
             }
         }
-        self.settle().await;
+        work.settle().await;
+        input.advance(taken);
         (next, commands)
-    }
-
-    async fn command(&mut self, name: &[u8], words: &[Bytes]) -> Then {
-        let dialect = match name {
-            name if name.eq_ignore_ascii_case(b"CL.THROTTLE") => Dialect::Cell,
-            name if name.eq_ignore_ascii_case(b"THROTTLE") => Dialect::Crab,
-            _ => {
-                self.settle().await;
-                self.face.metrics.others.inc();
-                return self.client.answer(name, words, self.face.setup.password.as_ref(), &mut self.replies);
-            }
-        };
-        match Throttle::read(dialect, words) {
-            _ if !self.client.is_let_in => {
-                self.settle().await;
-                self.replies.error("NOAUTH Authentication required.");
-            }
-            Ok(throttle) => self.throttle(throttle).await,
-            Err(refused) => {
-                self.settle().await;
-                self.face.metrics.refused.inc();
-                self.replies.error(&refused.to_string());
-            }
-        }
-        Then::GoOn
-    }
-
-    async fn throttle(&mut self, throttle: Throttle) {
-        let now = match self.waiting.is_empty() {
-            true => self.face.store.decide_one_now(&charge(&self.face, &throttle)),
-            // It must not overtake those before it.
-            false => None,
-        };
-        match now {
-            Some(decided) => reply(&self.face, &throttle, decided, &mut self.replies),
-            None => {
-                self.waiting.push(throttle);
-                if self.waiting.len() == TOGETHER_MAX {
-                    self.settle().await;
-                }
-            }
-        }
-    }
-
-    /// Answers the calls that wait.
-    async fn settle(&mut self) {
-        if self.waiting.is_empty() {
-            return;
-        }
-        let waiting = std::mem::take(&mut self.waiting);
-        let face = &self.face;
-        let decided = join_all(waiting.iter().map(|throttle| async move {
-            let charge = [charge(face, throttle)];
-            let mut decision = [Decision::unmade(&throttle.quota)];
-            let verdict = face.store.decide(&charge, &mut decision).await;
-            verdict.map(|verdict| (decision[0], verdict.source))
-        }));
-        for (throttle, decided) in waiting.iter().zip(decided.await) {
-            reply(face, throttle, decided, &mut self.replies);
-        }
     }
 
     /// Is no command under way?
@@ -186,28 +129,44 @@ impl<S: Store> Session<S> {
         self.input.is_empty() && self.reader.is_between()
     }
 
-    async fn write(&mut self) -> io::Result<()> {
-        if self.replies.bytes.is_empty() {
-            return Ok(());
+    /// Writes the replies; false if the client does not take them in time.
+    async fn write(&mut self, bounds: &Bounds) -> io::Result<bool> {
+        let replies = &mut self.work.replies.bytes;
+        if replies.is_empty() {
+            return Ok(true);
         }
-        self.socket.write_all(&self.replies.bytes).await?;
+        // Most replies are taken at once, and cost no timer.
+        let socket = &mut self.socket;
+        let written = poll_fn(|cx| match Pin::new(&mut *socket).poll_write(cx, replies) {
+            Poll::Ready(written) => Poll::Ready(written),
+            Poll::Pending => Poll::Ready(Ok(0)),
+        });
+        let written = written.await?;
         // TLS may keep a part of it.
-        self.socket.flush().await?;
-        // A client that rests keeps no memory.
-        self.replies.bytes = BytesMut::new();
-        Ok(())
+        if written < replies.len() || socket.is_tls() {
+            let rest = async {
+                socket.write_all(&replies[written..]).await?;
+                socket.flush().await
+            };
+            match timeout(bounds.stall_timeout, rest).await {
+                Ok(written) => written?,
+                Err(_) => return Ok(false),
+            }
+        }
+        rest(replies);
+        Ok(true)
     }
 
     /// Waits until more has come; false if that was all.
     async fn read(&mut self) -> io::Result<bool> {
-        if self.input.is_empty() {
-            self.input = BytesMut::new();
-        }
         let (socket, input) = (&mut self.socket, &mut self.input);
+        if input.is_empty() {
+            rest(input);
+        }
         // Read into the stack first, so that nothing is set aside for a client that says nothing.
         poll_fn(|cx| {
-            let mut piece = [0; PIECE_BYTES];
-            let mut buffer = ReadBuf::new(&mut piece);
+            let mut piece = [const { MaybeUninit::uninit() }; PIECE_BYTES];
+            let mut buffer = ReadBuf::uninit(&mut piece);
             ready!(Pin::new(&mut *socket).poll_read(cx, &mut buffer))?;
             input.extend_from_slice(buffer.filled());
             Poll::Ready(Ok(!buffer.filled().is_empty()))
@@ -216,25 +175,47 @@ impl<S: Store> Session<S> {
     }
 }
 
-fn charge<'a, S>(face: &Face<S>, throttle: &'a Throttle) -> Charge<'a> {
-    let charge = Charge::new(super::limit(), throttle.quota, &throttle.key).with_cost(throttle.cost);
-    charge.with_handling(face.setup.handling)
+/// Empties a buffer, of which little is kept.
+fn rest(buffer: &mut BytesMut) {
+    buffer.clear();
+    if buffer.capacity() > KEPT_BYTES {
+        *buffer = BytesMut::new();
+    }
 }
 
-fn reply<S: Store>(
-    face: &Face<S>,
-    throttle: &Throttle,
-    decided: Result<(Decision, Source), S::Error>,
-    to: &mut Replies,
-) {
-    match decided {
-        Ok((decision, source)) => {
-            face.decisions.count(&decision, source);
-            to.integers(&throttle.reply(&decision));
+/// How long a client is waited for, with one timer that most commands do not touch.
+///
+/// A command that has begun must end in time, however many pieces it comes in. A client that rests is closed between once
+/// and twice its time after its last command.
+struct Patience {
+    /// Has a command begun?
+    is_amid: bool,
+    /// Has the client asked for something since the timer was set?
+    has_asked: bool,
+}
+
+impl Patience {
+    /// After so many commands, with the beginning of another or not.
+    fn after(&mut self, commands: u64, is_between: bool, timer: Pin<&mut Sleep>, bounds: &Bounds) {
+        let was_amid = std::mem::replace(&mut self.is_amid, !is_between);
+        self.has_asked |= commands > 0;
+        match (was_amid, self.is_amid) {
+            (true, true) if commands == 0 => {}
+            (_, true) => timer.reset(Instant::now() + bounds.header_timeout),
+            (true, false) => timer.reset(Instant::now() + bounds.idle_timeout),
+            (false, false) => {}
         }
-        Err(error) => {
-            face.metrics.refused.inc();
-            to.error(&format!("ERR {error}"));
+    }
+
+    /// What follows when the timer has run out.
+    fn ends(&mut self, timer: Pin<&mut Sleep>, bounds: &Bounds) -> Option<End> {
+        match (self.is_amid, std::mem::take(&mut self.has_asked)) {
+            (true, _) => Some(End::TooSlow),
+            (false, false) => Some(End::Closed),
+            (false, true) => {
+                timer.reset(Instant::now() + bounds.idle_timeout);
+                None
+            }
         }
     }
 }

@@ -8,7 +8,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use bytes::Bytes;
 use tidegate_core::{Cost, Decision, Quota, QuotaError, Rate};
 
 /// What the reply to a call of `CL.THROTTLE` leaves away of a wait: redis-cell counts in whole milliseconds.
@@ -23,13 +22,20 @@ pub(super) enum Dialect {
     Crab,
 }
 
-/// A call, read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A call, read, but for its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Throttle {
     pub(super) dialect: Dialect,
-    pub(super) key: Bytes,
     pub(super) quota: Quota,
     pub(super) cost: Cost,
+}
+
+/// The numbers of a call, and the quota that they make.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbers {
+    dialect: Dialect,
+    numbers: [i64; 3],
+    quota: Quota,
 }
 
 /// Why a call is refused. Its `Display` is the reply.
@@ -84,35 +90,37 @@ impl fmt::Display for Refused {
 }
 
 impl Throttle {
-    /// Reads the words behind the command's name.
-    pub(super) fn read(dialect: Dialect, words: &[Bytes]) -> Result<Self, Refused> {
-        let (key, numbers) = match words {
-            [key, numbers @ ..] if (3..=4).contains(&numbers.len()) => (key, numbers),
-            _ => return Err(Refused::Usage(dialect)),
-        };
-        let integer = |word: &Bytes| {
-            let text = std::str::from_utf8(word).ok();
-            let number = text.and_then(|text| text.parse::<i64>().ok());
-            number.ok_or_else(|| Refused::NoInteger(dialect, String::from_utf8_lossy(word).into_owned()))
-        };
-        let numbers = numbers.iter().map(integer).collect::<Result<Vec<_>, _>>()?;
-        let [burst, count, period] = [numbers[0], numbers[1], numbers[2]];
-        let quantity = numbers.get(3).copied().unwrap_or(1);
-        if count == 0 || period == 0 {
-            return Err(Refused::Zero(dialect));
+    /// Reads the words behind the command's name, and returns the key with the call.
+    ///
+    /// Callers repeat their numbers, so what was made of the last ones is taken again.
+    pub(super) fn read<'w>(
+        dialect: Dialect,
+        mut words: impl Iterator<Item = &'w [u8]>,
+        last: &mut Option<Numbers>,
+    ) -> Result<(&'w [u8], Self), Refused> {
+        let key = words.next().ok_or(Refused::Usage(dialect))?;
+        // One more than there may be, so that too many are seen.
+        let (mut numbers, mut count) = ([None; 5], 0);
+        for (number, word) in numbers.iter_mut().zip(words) {
+            *number = Some(word);
+            count += 1;
         }
-        let named = [("max_burst", burst), ("count", count), ("period", period), ("quantity", quantity)];
-        if let Some((name, _)) = named.iter().find(|(_, number)| *number < 0) {
-            return Err(Refused::Negative(name));
+        if !(3..=4).contains(&count) {
+            return Err(Refused::Usage(dialect));
         }
-        let [burst, count, period, quantity] = [burst, count, period, quantity].map(i64::unsigned_abs);
-        let burst = match dialect {
-            Dialect::Cell => burst.saturating_add(1),
-            Dialect::Crab => burst,
+        let integer = |word: Option<&[u8]>| word.map_or(Ok(1), |word| integer(dialect, word));
+        let [burst, count, period, quantity, _] = numbers;
+        let numbers = [integer(burst)?, integer(count)?, integer(period)?];
+        let quantity = integer(quantity)?;
+        let quota = match last {
+            Some(last) if (last.dialect, last.numbers) == (dialect, numbers) && quantity >= 0 => last.quota,
+            _ => {
+                let quota = quota(dialect, numbers, quantity)?;
+                *last = Some(Numbers { dialect, numbers, quota });
+                quota
+            }
         };
-        let rate = Rate::new(count, Duration::from_secs(period)).map_err(Refused::Quota)?;
-        let quota = Quota::with_burst(rate, burst).map_err(Refused::Quota)?;
-        Ok(Self { dialect, key: key.clone(), quota, cost: Cost::new(quantity) })
+        Ok((key, Self { dialect, quota, cost: Cost::new(quantity.unsigned_abs()) }))
     }
 
     /// The five numbers of the reply.
@@ -132,6 +140,29 @@ impl Throttle {
             }
         }
     }
+}
+
+fn integer(dialect: Dialect, word: &[u8]) -> Result<i64, Refused> {
+    let number = std::str::from_utf8(word).ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| Refused::NoInteger(dialect, String::from_utf8_lossy(word).into_owned()))
+}
+
+/// The quota that the numbers of a call make.
+fn quota(dialect: Dialect, [burst, count, period]: [i64; 3], quantity: i64) -> Result<Quota, Refused> {
+    if count == 0 || period == 0 {
+        return Err(Refused::Zero(dialect));
+    }
+    let named = [("max_burst", burst), ("count", count), ("period", period), ("quantity", quantity)];
+    if let Some((name, _)) = named.iter().find(|(_, number)| *number < 0) {
+        return Err(Refused::Negative(name));
+    }
+    let [burst, count, period] = [burst, count, period].map(i64::unsigned_abs);
+    let burst = match dialect {
+        Dialect::Cell => burst.saturating_add(1),
+        Dialect::Crab => burst,
+    };
+    let rate = Rate::new(count, Duration::from_secs(period)).map_err(Refused::Quota)?;
+    Quota::with_burst(rate, burst).map_err(Refused::Quota)
 }
 
 /// Whole seconds, rounded up from whole milliseconds.
@@ -154,8 +185,12 @@ mod tests {
     use super::*;
 
     fn call(dialect: Dialect, words: &[&str]) -> Result<Throttle, Refused> {
-        let words: Vec<_> = words.iter().map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
-        Throttle::read(dialect, &words)
+        let words = || words.iter().map(|word| word.as_bytes());
+        let mut last = None;
+        let first = Throttle::read(dialect, words(), &mut last);
+        // Repeated, it is read as it was.
+        assert_eq!(Throttle::read(dialect, words(), &mut last), first);
+        first.map(|(_, throttle)| throttle)
     }
 
     /// The conversations that were recorded from redis-cell.
