@@ -53,6 +53,10 @@ impl Server {
         }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The processor time that all its threads have taken since it started, in user space and in the kernel.
     ///
     /// The kernel's scheduler counts it in nanoseconds; where it does not tell, the ticks of 10 ms serve.

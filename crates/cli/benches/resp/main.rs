@@ -75,7 +75,19 @@ fn redis() -> io::Result<Server> {
 fn tidegate() -> io::Result<Server> {
     let address = free_address()?;
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-    command.args(["serve", "--resp", &address.to_string(), "--admin", "off", "--workers", "1"]);
+    command.args([
+        "serve",
+        "--http",
+        "off",
+        "--grpc",
+        "off",
+        "--resp",
+        &address.to_string(),
+        "--admin",
+        "off",
+        "--workers",
+        "1",
+    ]);
     Server::start(command, address)
 }
 

@@ -235,6 +235,31 @@ mod tests {
     }
 
     #[test]
+    fn clients_of_other_languages_connect() {
+        // What ioredis 6 and node-redis 6 were seen to send, and what go-redis and jedis are known to.
+        let lines = [
+            "hello 3",
+            "client SETINFO LIB-VER 6.0.0",
+            "client SETINFO LIB-NAME ioredis",
+            "info",
+            "HELLO 3 SETNAME service",
+            "CLIENT SETNAME service",
+            "SELECT 0",
+            "PING",
+            "CLIENT ID",
+        ];
+        let (mut client, mut to) = (Client::new(7, None), Replies::new());
+        for line in lines {
+            let reply = says(&mut client, None, &mut to, line);
+            assert!(!reply.starts_with('-'), "{line}: {reply}");
+        }
+        // What older servers do not know either is refused, and the connection goes on.
+        let line = "CLIENT MAINT_NOTIFICATIONS ON moving-endpoint-type external-ip";
+        assert!(says(&mut client, None, &mut to, line).starts_with("-ERR unknown subcommand"));
+        assert_eq!(client.answer(b"PING", &[], None, &mut to), Then::GoOn);
+    }
+
+    #[test]
     fn who_does_not_say_the_password_learns_nothing() {
         let password = Password::new("s3cret");
         let (mut client, mut to) = (Client::new(1, password.as_ref()), Replies::new());
