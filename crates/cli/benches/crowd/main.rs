@@ -105,8 +105,9 @@ fn tidegate(face: &str) -> io::Result<Server> {
     let address = free_address()?;
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
     command.args(["serve", "--admin", "off", face, &address.to_string()]);
-    let others = ["--resp", "--http", "--grpc"].into_iter().filter(|other| *other != face);
-    others.for_each(|other| drop(command.args([other, "off"])));
+    for other in ["--resp", "--http", "--grpc"].into_iter().filter(|other| *other != face) {
+        command.args([other, "off"]);
+    }
     Server::start(command, address)
 }
 
