@@ -61,7 +61,7 @@ impl Server {
     ///
     /// The kernel's scheduler counts it in nanoseconds; where it does not tell, the ticks of 10 ms serve.
     pub(crate) fn processor_time(&self) -> io::Result<Duration> {
-        let folder = Path::new("/proc").join(self.child.id().to_string());
+        let folder = Path::new("/proc").join(self.id().to_string());
         let mut total = Duration::ZERO;
         for thread in fs::read_dir(folder.join("task"))? {
             let thread = thread?.path();
