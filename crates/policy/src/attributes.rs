@@ -5,6 +5,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use tidegate_core::Cost;
+
 /// Who is at the other end of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Peer {
@@ -48,6 +50,11 @@ pub trait Attributes {
     /// What a trusted layer has verified about the caller under this name: the subject of a token, a plan. Nobody has
     /// unless the face says so.
     fn claim(&self, _name: &str) -> Option<&[u8]> {
+        None
+    }
+
+    /// What the request costs, in place of what each policy says, if whoever describes it knows.
+    fn cost(&self) -> Option<Cost> {
         None
     }
 

@@ -206,12 +206,13 @@ impl Policies {
             if !claims.is_empty() {
                 rule.penalty.iter().for_each(|claim| charges.push_penalty(Charge { key, ..*claim }));
             }
-            match rule.is_cost_constant {
-                true => claims.iter().for_each(|claim| charges.push(Charge { key, ..*claim })),
-                false => {
-                    let cost = self.policies[*place].cost.at_request(attributes, &self.client);
-                    claims.iter().for_each(|claim| charges.push(Charge { key, cost, ..*claim }));
-                }
+            let cost = match (attributes.cost(), rule.is_cost_constant) {
+                (None, false) => Some(self.policies[*place].cost.at_request(attributes, &self.client)),
+                (cost, _) => cost,
+            };
+            match cost {
+                None => claims.iter().for_each(|claim| charges.push(Charge { key, ..*claim })),
+                Some(cost) => claims.iter().for_each(|claim| charges.push(Charge { key, cost, ..*claim })),
             }
         }
         if charges.is_empty() { Charging::Free } else { Charging::Charged(charges) }

@@ -29,6 +29,7 @@ use crate::Policies;
 
 pub use complaint::{Complaint, complain};
 pub use fault::{ConfigError, ConfigFault};
+pub use near::near;
 pub use root::PROXY_SETTINGS;
 pub use special::read_override;
 pub use until::text as instant;

@@ -3,8 +3,9 @@
 /// The longest word that is compared, in bytes.
 const WORD_BYTES_MAX: usize = 64;
 
-/// The word that is written most like this one, if one is.
-pub(crate) fn near<'a>(word: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// The word that is written most like this one, if one is: `limits` for `Limit`, say.
+#[must_use]
+pub fn near<'a>(word: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > WORD_BYTES_MAX {
         return None;
     }
