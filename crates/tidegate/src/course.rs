@@ -74,6 +74,20 @@ pub struct Open<S> {
     outset: Outset,
 }
 
+/// What was reserved for a request, for whoever settles it by [`Store::settle`].
+#[derive(Clone, Debug)]
+pub struct Reserved {
+    charges: OwnedCharges,
+    is_made: Vec<bool>,
+}
+
+impl Reserved {
+    /// The charges, and whether each was made: not if a limit in shadow would have denied it, or if it only asked.
+    pub fn charges(&self) -> impl Iterator<Item = (Charge<'_>, bool)> {
+        self.charges.lent().into_iter().zip(self.is_made.iter().copied())
+    }
+}
+
 /// A response, as far as it matters for what a request costs.
 #[derive(Clone, Copy)]
 pub struct ResponseOutcome<'a> {
@@ -107,8 +121,12 @@ impl Course {
     /// A look of these cost: a penalty that would deny shows, and nothing is taken.
     pub(crate) fn look(policies: &Policies, charges: &[Charge<'_>], penalties: &[Charge<'_>]) -> Self {
         let penalties: Vec<_> = penalties.iter().map(asking_only).collect();
-        let plain = || Self { all: charges.into(), limits: charges.len(), reserves: false };
-        Self::of(policies, charges, &penalties).map_or_else(plain, Self::without_response)
+        Self::of(policies, charges, &penalties).map_or_else(|| Self::plain(charges), Self::without_response)
+    }
+
+    /// The course of a request that is charged this and has no other consequences.
+    pub(crate) fn plain(charges: &[Charge<'_>]) -> Self {
+        Self { all: charges.into(), limits: charges.len(), reserves: false }
     }
 
     /// The same for a request that has no response to speak of: what it takes stays taken, and no response of it is an
@@ -128,24 +146,54 @@ impl Course {
         let (all, mut tally) = (self.all.lent(), Tally::default());
         let mut decisions: Vec<_> = all.iter().map(|charge| Decision::unmade(&charge.quota)).collect();
         let decided = self.decide(gate.store(), &all, &mut decisions, &mut tally).await;
-        let (charges, asked) = all.split_at(self.limits);
         let (verdict, id) = match decided {
             Ok(decided) => decided,
             Err(error) => {
-                let result = with(charges, &decisions[..self.limits], Err(error));
+                let result = with(&all[..self.limits], &decisions[..self.limits], Err(error));
                 return Begun { result, tally, outset: None };
             }
         };
-        let is_made: Vec<_> =
-            all.iter().zip(&decisions).map(|(charge, it)| it.is_allowed() && charge.mode != Mode::Guard).collect();
-        let (decisions, answers) = decisions.split_at_mut(self.limits);
-        show_holds(gate.policies(), charges, decisions, asked, answers);
-        offend_by_denials(gate, charges, decisions, &mut tally).await;
-        let verdict = Verdict::over(charges, decisions).from_source(verdict.source);
-        let result = with(charges, decisions, Ok(verdict));
+        let is_made = made(&all, &decisions);
+        let verdict = self.concluded(gate, &all, &mut decisions, verdict.source, &mut tally).await;
+        let result = with(&all[..self.limits], &decisions[..self.limits], Ok(verdict));
         drop(all);
         let is_open = verdict.allowed && self.reserves;
         Begun { result, tally, outset: is_open.then_some(Outset { course: self, id, is_made }) }
+    }
+
+    /// Reserves all of it, as [`Course::ask`] asks about it. The reservation is for whoever calls to settle.
+    pub(crate) async fn reserve<S: Store, R>(
+        self,
+        gate: &Gate<S>,
+        (id, open_for): (ReservationId, Duration),
+        with: impl FnOnce(&[Charge<'_>], &[Decision], Verdict) -> R,
+    ) -> Result<(R, Option<Reserved>), S::Error> {
+        let (all, mut tally) = (self.all.lent(), Tally::default());
+        let mut decisions: Vec<_> = all.iter().map(|charge| Decision::unmade(&charge.quota)).collect();
+        let verdict = gate.store().reserve(&all, &mut decisions, id, open_for).await?;
+        let mut is_made = made(&all, &decisions);
+        // What is asked under penalties is no part of what a request costs.
+        is_made[self.limits..].fill(false);
+        let verdict = self.concluded(gate, &all, &mut decisions, verdict.source, &mut tally).await;
+        let result = with(&all[..self.limits], &decisions[..self.limits], verdict);
+        drop(all);
+        Ok((result, verdict.allowed.then_some(Reserved { charges: self.all, is_made })))
+    }
+
+    /// The verdict, once what was found under penalties shows in the decisions on the limits.
+    async fn concluded<S: Store>(
+        &self,
+        gate: &Gate<S>,
+        all: &[Charge<'_>],
+        decisions: &mut [Decision],
+        source: Source,
+        tally: &mut Tally,
+    ) -> Verdict {
+        let (charges, asked) = all.split_at(self.limits);
+        let (decisions, answers) = decisions.split_at_mut(self.limits);
+        show_holds(gate.policies(), charges, decisions, asked, answers);
+        offend_by_denials(gate, charges, decisions, tally).await;
+        Verdict::over(charges, decisions).from_source(source)
     }
 
     async fn decide<S: Store>(
@@ -165,6 +213,11 @@ impl Course {
         tally.not_reserved += 1;
         Ok((decide_unreserved(store, all, decisions).await?, None))
     }
+}
+
+/// Which of these charges were made: not what a limit in shadow would have denied, and not what only asked.
+fn made(all: &[Charge<'_>], decisions: &[Decision]) -> Vec<bool> {
+    all.iter().zip(decisions).map(|(charge, it)| it.is_allowed() && charge.mode != Mode::Guard).collect()
 }
 
 /// The same question, if it took something.

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use tidegate_core::{CHARGES_MAX, Charge, Cost, Decision, Store, Time, Verdict};
+use tidegate_core::{CHARGES_MAX, Charge, Cost, Decision, ReservationId, Store, Time, Verdict};
 use tidegate_policy::{Attributes, Charging, Keys, Place, Policies};
 
-use crate::{Answer, Begun, Cause, Charged, Course, Open};
+use crate::{Answer, Begun, Cause, Charged, Course, Open, Reserved};
 
 /// Policies, and the store that they are charged to.
 pub struct Gate<S> {
@@ -145,6 +146,38 @@ impl<S: Store> Gate<S> {
         let looks: Vec<_> = charges.iter().map(|charge| charge.with_cost(Cost::ZERO)).collect();
         let course = Course::look(&self.policies, &looks, charges.penalties());
         self.follow(course, with).await.result
+    }
+
+    /// Reserves what a request is charged, under a number that nobody else draws, for as long as `open_for`: a year at most.
+    /// What was reserved is returned with what `with` made of the answer, and is to be settled by [`Store::settle`]; nothing
+    /// was if the request is denied, or charged nothing.
+    ///
+    /// # Errors
+    /// The store could not answer, or has no room for another open reservation; then nothing was charged.
+    pub async fn reserve<A, R>(
+        &self,
+        attributes: &A,
+        (id, open_for): (ReservationId, Duration),
+        with: impl FnOnce(GateAnswer<'_>) -> R,
+    ) -> Result<(R, Option<Reserved>), S::Error>
+    where
+        A: Attributes + ?Sized,
+    {
+        let mut keys = Keys::new();
+        let charges = match self.policies.charging(attributes, &mut keys) {
+            Charging::Charged(charges) => charges,
+            charging => return Ok((with(self.uncharged(&charging)), None)),
+        };
+        let course = Course::of(&self.policies, &charges, charges.penalties());
+        let course = course.unwrap_or_else(|| Course::plain(&charges));
+        let conclude = |charges: &[Charge<'_>], decisions: &[Decision], verdict: Verdict| {
+            with(GateAnswer {
+                answer: Answer::from_verdict(verdict, decisions),
+                is_matched: true,
+                charged: Charged::new(&self.policies, charges, decisions),
+            })
+        };
+        course.reserve(self, (id, open_for), conclude).await
     }
 
     async fn follow<R>(&self, course: Course, with: impl FnOnce(GateAnswer<'_>) -> R) -> Begun<Result<R, S::Error>> {

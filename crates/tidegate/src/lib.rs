@@ -164,7 +164,7 @@ pub use charged::Charged;
 pub use civil::CivilTime;
 pub use clock::{Clock, ManualClock, SystemClock};
 #[cfg(feature = "policy")]
-pub use course::{Begun, Course, Open, ResponseOutcome, Tally};
+pub use course::{Begun, Course, Open, Reserved, ResponseOutcome, Tally};
 pub use demand::Demand;
 pub use denied_keys::{DENIED_KEYS_MAX, DeniedKey, DeniedKeys};
 #[cfg(feature = "policy")]

@@ -45,7 +45,8 @@ impl OwnedCharges {
     }
 
     /// The charges as a store takes them.
-    pub(crate) fn lent(&self) -> Vec<Charge<'_>> {
+    #[must_use]
+    pub fn lent(&self) -> Vec<Charge<'_>> {
         let mut rest = &*self.keys;
         let lend = |(charge, length): &(Charge<'static>, usize)| {
             // The lengths add up to all keys.
