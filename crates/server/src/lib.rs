@@ -22,6 +22,7 @@ mod desk;
 mod envoy;
 mod gateway;
 mod grpc;
+mod json;
 mod limit_book;
 mod operating;
 mod proxy;

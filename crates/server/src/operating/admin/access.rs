@@ -39,6 +39,16 @@ impl AdminToken {
         }
     }
 
+    /// Does a request show it?
+    pub(crate) fn is_shown_by(&self, parts: &Parts) -> bool {
+        shown(parts).is_some_and(|shown| self.is(shown))
+    }
+
+    /// The token, for what is derived from it.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// Is it this one? The time that the answer takes says nothing but whether the lengths are equal.
     fn is(&self, shown: &[u8]) -> bool {
         let differing = self.0.iter().zip(shown).fold(0, |bits, (one, other)| black_box(bits | (one ^ other)));
@@ -106,7 +116,7 @@ impl Access {
 
     pub(crate) fn check(&self, parts: &Parts) -> Result<(), Stranger> {
         match &self.token {
-            Some(token) if shown(parts).is_some_and(|shown| token.is(shown)) => Ok(()),
+            Some(token) if token.is_shown_by(parts) => Ok(()),
             Some(_) => Err(Stranger::Token),
             None if is_of_this_machine(parts) => Ok(()),
             None => Err(Stranger::Host),
@@ -122,7 +132,7 @@ fn shown(parts: &Parts) -> Option<&[u8]> {
 }
 
 /// Was it asked for by a name of this machine? A browser always says by which.
-fn is_of_this_machine(parts: &Parts) -> bool {
+pub(crate) fn is_of_this_machine(parts: &Parts) -> bool {
     if parts.extensions.get::<Peer>() == Some(&Peer::Unix) {
         return true;
     }

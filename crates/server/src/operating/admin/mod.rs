@@ -30,11 +30,11 @@ use crate::proxy::service::Answer;
 use crate::{Drain, Metrics, PLAIN_TEXT_TYPE, ProxyBody, TEXT_TYPE};
 
 use access::Access;
-pub(crate) use access::Stranger;
 pub use access::{AdminToken, AdminTokenError};
+pub(crate) use access::{Stranger, is_of_this_machine};
 use operation::Resource;
 pub(crate) use operator::{Operate, Operator, Origin, Refusal};
-pub(crate) use query::KeyQuery;
+pub(crate) use query::{KeyQuery, decoded};
 
 /// The most bytes of a request's body.
 const BODY_BYTES_MAX: usize = 16 * 1024;

@@ -80,7 +80,7 @@ fn hexadecimal(value: &[u8]) -> Result<Vec<u8>, Refusal> {
 }
 
 /// Without `%` and two digits in place of a byte, and without `+` in place of a space, as forms write it.
-fn decoded(value: &str) -> Option<Vec<u8>> {
+pub(crate) fn decoded(value: &str) -> Option<Vec<u8>> {
     let (mut bytes, mut rest) = (Vec::with_capacity(value.len()), value.as_bytes());
     while let [first, behind @ ..] = rest {
         rest = behind;

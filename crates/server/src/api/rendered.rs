@@ -1,0 +1,192 @@
+//! Decisions as JSON. Spans of time say their unit in their name, and are rounded up, so whoever waits is never early.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Response, StatusCode};
+use tidegate::{Answer, Cause, Charge, Decision, GateAnswer, Limit, Mode, whole_seconds_up};
+
+use super::brought::Brought;
+use crate::ProxyBody;
+use crate::json::Writer;
+
+/// Enough for a decision under one limit; a longer text grows.
+const BODY_BYTES_USUAL: usize = 448;
+
+/// What was decided, with the limits that decided it.
+pub(super) struct Rendered<'a> {
+    pub(super) answer: Answer,
+    /// Did a policy match, if policies were asked?
+    is_matched: Option<bool>,
+    /// The limits, those that bring nothing to decide too.
+    lines: Vec<Line<'a>>,
+    /// The one that binds.
+    binding: Option<usize>,
+}
+
+/// One limit.
+struct Line<'a> {
+    policy: Option<&'a str>,
+    limit: &'a str,
+    mode: Mode,
+    /// Unless it is unlimited.
+    decision: Option<&'a Decision>,
+}
+
+impl<'a> Rendered<'a> {
+    /// What the policies in force decided.
+    pub(super) fn by_policies(gate: &GateAnswer<'a>) -> Self {
+        let line = |(place, charge, decision): (tidegate::policy::Place<'a>, &Charge<'_>, &'a Decision)| Line {
+            policy: Some(place.policy.name()),
+            limit: &place.limit.name,
+            mode: charge.mode,
+            decision: Some(decision),
+        };
+        let lines = gate.charges().map(line).collect();
+        Self { answer: gate.answer, is_matched: Some(gate.is_matched), lines, binding: gate.answer.binding }
+    }
+
+    /// What the limits decided that a call brought. `decisions` are on those that are not unlimited, in their order.
+    pub(super) fn by_brought(answer: Answer, brought: &'a [Brought<'_>], decisions: &'a [Decision]) -> Self {
+        let mut decisions = decisions.iter();
+        let line = |one: &'a Brought<'_>| {
+            let decision = one.quota.and_then(|_| decisions.next());
+            Line { policy: None, limit: &one.name, mode: one.mode, decision }
+        };
+        let lines: Vec<_> = brought.iter().map(line).collect();
+        let limiting = lines.iter().enumerate().filter(|(_, line)| line.decision.is_some());
+        let binding = answer.binding.and_then(|place| limiting.map(|(i, _)| i).nth(place));
+        Self { answer, is_matched: None, lines, binding }
+    }
+
+    /// The answer to the call, whose status says no if that was asked for.
+    pub(super) fn response(&self, status: OnDenial, reservation: Option<&str>) -> Response<ProxyBody> {
+        let mut text = String::with_capacity(BODY_BYTES_USUAL);
+        self.write(&mut text, reservation);
+        let mut response = json(text);
+        if status == OnDenial::Say && !self.answer.is_allowed() {
+            *response.status_mut() = match self.answer.cause {
+                Some(Cause::StoreDown) => StatusCode::SERVICE_UNAVAILABLE,
+                _ => StatusCode::TOO_MANY_REQUESTS,
+            };
+            if let Some(wait) = self.answer.retry_after() {
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds(wait)));
+            }
+        }
+        response
+    }
+
+    fn write(&self, text: &mut String, reservation: Option<&str>) {
+        let Answer { source, cause, .. } = self.answer;
+        let mut object = Writer::object(text);
+        object.truth("allowed", self.answer.is_allowed());
+        if let Some(line) = self.binding.and_then(|place| self.lines.get(place)) {
+            write_names(&mut object, line);
+            line.decision.into_iter().for_each(|decision| write_numbers(&mut object, decision));
+        }
+        object.text("source", source.name());
+        cause.into_iter().for_each(|cause| object.text("cause", cause.name()));
+        self.is_matched.into_iter().for_each(|is_matched| object.truth("matched", is_matched));
+        reservation.into_iter().for_each(|token| object.text("reservation", token));
+        object.list("limits", &self.lines, |object, line| write_line(object, line));
+        object.end();
+        // A line, so that a terminal shows its prompt below.
+        text.push('\n');
+    }
+}
+
+/// What a denial does to the status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum OnDenial {
+    /// Nothing: the call was answered.
+    #[default]
+    Ignore,
+    /// It is 429, or 503 if the limits could not be asked.
+    Say,
+}
+
+fn write_names(object: &mut Writer<'_>, line: &Line<'_>) {
+    line.policy.into_iter().for_each(|policy| object.text("policy", policy));
+    object.text("limit", line.limit);
+}
+
+fn write_numbers(object: &mut Writer<'_>, decision: &Decision) {
+    if decision.is_never() {
+        object.truth("never", true);
+    }
+    object.number("remaining", decision.remaining());
+    if let Some(wait) = decision.retry_after() {
+        object.number("retry_after_s", seconds(wait));
+        object.number("retry_after_ms", milliseconds(wait).max(1));
+    }
+    if decision.quota().burst() > 0 {
+        object.number("reset_after_ms", milliseconds(decision.reset_after()));
+    }
+}
+
+fn write_line(object: &mut Writer<'_>, line: &Line<'_>) {
+    write_names(object, line);
+    let Some(decision) = line.decision else {
+        object.text("quota", "unlimited");
+        object.text("mode", mode(line.mode));
+        return object.truth("allowed", true);
+    };
+    write_quota(object, decision);
+    object.text("mode", mode(line.mode));
+    object.truth("allowed", decision.is_allowed());
+    write_numbers(object, decision);
+}
+
+fn write_quota(object: &mut Writer<'_>, decision: &Decision) {
+    let mut quota = String::with_capacity(32);
+    // Writing into a text does not fail.
+    let _ = write!(quota, "{}", Limit::from(*decision.quota()));
+    object.text("quota", &quota);
+    object.text("algorithm", decision.quota().algorithm().name());
+}
+
+/// How it stands with one bucket, by a look at it.
+pub(super) fn bucket(name: &str, look: Option<(&Decision, tidegate::Source)>) -> Response<ProxyBody> {
+    let mut text = String::with_capacity(BODY_BYTES_USUAL);
+    let mut object = Writer::object(&mut text);
+    object.text("limit", name);
+    match look {
+        None => object.text("quota", "unlimited"),
+        Some((decision, source)) => {
+            write_quota(&mut object, decision);
+            object.number("burst", decision.quota().burst());
+            write_numbers(&mut object, decision);
+            object.text("source", source.name());
+        }
+    }
+    object.end();
+    text.push('\n');
+    json(text)
+}
+
+/// What came of settling.
+pub(super) fn settled(is_settled: bool) -> Response<ProxyBody> {
+    json(format!("{{\"settled\":{is_settled}}}\n"))
+}
+
+/// An answer whose body is this JSON. It tells of a moment, so nobody should keep it.
+pub(super) fn json(text: String) -> Response<ProxyBody> {
+    let mut response = Response::new(ProxyBody::from(Bytes::from(text)));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn mode(mode: Mode) -> &'static str {
+    if mode.is_enforced() { "enforce" } else { "shadow" }
+}
+
+fn seconds(span: Duration) -> u64 {
+    whole_seconds_up(span).max(1)
+}
+
+fn milliseconds(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}

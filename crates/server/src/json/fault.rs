@@ -1,0 +1,53 @@
+//! What is wrong with a text, and where.
+
+use std::fmt::{self, Display};
+
+/// What is wrong with a text: at which byte of it, in which of its fields, and what was likely meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    at: usize,
+    /// The way to the field, from the outermost: a JSON Pointer (RFC 6901). Empty if it is the whole.
+    pointer: String,
+    message: String,
+}
+
+impl Fault {
+    pub(crate) fn new(at: usize, message: impl Display) -> Self {
+        Self { at, pointer: String::new(), message: message.to_string() }
+    }
+
+    /// The same, within this field or place of what it was found in.
+    pub(crate) fn within(mut self, step: impl Display) -> Self {
+        let step = step.to_string().replace('~', "~0").replace('/', "~1");
+        self.pointer.insert_str(0, &format!("/{step}"));
+        self
+    }
+
+    pub(crate) fn pointer(&self) -> &str {
+        &self.pointer
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Line and column, both from 1, in characters.
+    pub(crate) fn place(&self, text: &str) -> Place {
+        let before = &text[..text.floor_char_boundary(self.at)];
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        Place { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
+    }
+}
+
+/// A place in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+}
+
+impl Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
