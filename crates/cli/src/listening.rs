@@ -29,6 +29,14 @@ pub(crate) enum Place {
 }
 
 impl Place {
+    /// The address, if it listens.
+    pub(crate) fn address(&self) -> Option<&ListenAddress> {
+        match self {
+            Self::Off => None,
+            Self::At(address) => Some(address),
+        }
+    }
+
     /// The listeners of all workers, none if it is off, and the address as it was found.
     ///
     /// # Errors

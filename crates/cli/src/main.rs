@@ -9,6 +9,7 @@
 mod announce;
 mod audit;
 mod call_flags;
+mod callers;
 mod certificates;
 mod check;
 mod config_file;

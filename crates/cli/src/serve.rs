@@ -18,6 +18,7 @@ use tidegate_server::{
 
 use crate::announce;
 use crate::call_flags;
+use crate::callers;
 use crate::certificates::CertificateFiles;
 use crate::config_file::ConfigFile;
 use crate::file_watch::FileWatch;
@@ -35,6 +36,9 @@ use crate::{say, signals, trust_files};
 /// The environment variable that holds the password of clients, which does not belong into the list of processes.
 const PASSWORD_VARIABLE: &str = "TIDEGATE_RESP_PASSWORD";
 
+/// What a first call over HTTP asks.
+const TRIED: &str = r#"--json '{"charges": [{"limit": "60/min", "key": "user-42"}]}'"#;
+
 /// Answer whoever asks whether a caller may pass: over HTTP, and over the Redis protocol with CL.THROTTLE, as services
 /// ask redis-cell, or with THROTTLE; and over gRPC as Envoy's rate limit service.
 ///
@@ -45,7 +49,8 @@ pub(crate) struct Serve {
     #[command(flatten)]
     policies: PolicyFlags,
 
-    /// Where clients that speak HTTP connect: an address with a port, unix:/path for a socket, or off.
+    /// Where clients that speak HTTP connect: an address with a port, unix:/path for a socket, or off. Whoever reaches it
+    /// may ask, unless TIDEGATE_HTTP_TOKEN holds a token.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     http: Place,
 
@@ -257,6 +262,7 @@ impl Serve {
                 bounds: Bounds { grace: self.grace, ..Bounds::default() },
                 entrance: Entrance { tls: tls.clone(), ..Entrance::default() },
                 dialects: self.answers.dialects(),
+                callers: callers::callers(self.http.address())?,
             },
             grpc: GrpcSetup {
                 bounds: Bounds { grace: self.grace, connection_age: self.grpc_connection_age, ..Bounds::default() },
@@ -299,6 +305,9 @@ impl Serve {
         }
         start.imported.iter().for_each(|imported| imported.announce(&mut page));
         start.limitador.iter().for_each(|limits| limits.announce(&mut page));
+        if bound.http.is_some() {
+            page.entry("speaks", &"HTTP: POST /v1/check, and what else /openapi.json says");
+        }
         if bound.grpc.is_some() {
             page.entry("speaks", &"gRPC: Envoy's rate limit service, health, reflection");
         }
@@ -314,6 +323,7 @@ impl Serve {
     }
 
     fn warn_of_strangers(&self, bound: &Bound) -> Result<(), Wrong> {
+        callers::warn_of_strangers(bound.http.as_ref())?;
         if let Some(ListenAddress::Tcp { address, .. }) = &bound.resp
             && !address.ip().is_loopback()
             && password()?.is_none()
@@ -374,10 +384,10 @@ impl Bound {
                 format!("redis-cli {tls}-s {} cl.throttle user-42 15 30 60", path.display())
             }
             (None, Some(ListenAddress::Unix { path, .. })) => {
-                format!("curl --unix-socket {} http://localhost/health", path.display())
+                format!("curl --unix-socket {} http://localhost/v1/check {TRIED}", path.display())
             }
             (None, Some(ListenAddress::Tcp { address, .. })) => {
-                format!("curl http{}://{address}/health", if self.is_secure { "s" } else { "" })
+                format!("curl http{}://{address}/v1/check {TRIED}", if self.is_secure { "s" } else { "" })
             }
             (None, None) => self.grpc_trial(),
         }

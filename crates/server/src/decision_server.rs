@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use tidegate_core::{Handling, Mode, Store};
 
+use crate::api::{self, BroughtMetrics};
 use crate::client::workers::run_each;
 use crate::desk::{Desk, DeskSetup};
 use crate::envoy::{RateLimitSetup, RateLimits};
@@ -63,19 +64,23 @@ impl<S: Store + 'static> DecisionServer<S> {
         let DecisionSetup { desk, handling, http, grpc, rate_limits, resp } = setup;
         let desk = Arc::new(Desk::new(desk));
         let brought = desk.metrics.limit_set();
-        let name = |(policy, limit): (&str, &str)| LimitName {
+        let name = |(policy, limit): (&str, &str), mode| LimitName {
             policy: policy.to_owned(),
             limit: limit.to_owned(),
-            mode: Mode::Enforce,
+            mode,
             on_failure: handling.on_failure,
         };
-        let throttled = brought.replace(&[name(resp::LIMIT)]).swap_remove(0);
+        let names = [name(resp::LIMIT, Mode::Enforce), name(api::LIMIT, Mode::Enforce), name(api::LIMIT, Mode::Shadow)];
+        // As many counters as names, in their order.
+        let mut counters = brought.replace(&names).into_iter();
+        let mut next = || counters.next().unwrap_or_default();
+        let (throttled, checked) = (next(), BroughtMetrics { enforced: next(), shadow: next() });
         let resp = RespSetup { connections: desk.metrics.connections.clone(), handling, ..resp };
         let resp = Resp::new(Arc::clone(&desk.store), resp, desk.metrics.resp.clone(), throttled);
         let rules = RuleBook::new(&desk.metrics, Arc::clone(&desk.clock));
         let limits = LimitBook::new(&desk.metrics, Arc::clone(&desk.clock));
         let rate_limits = Arc::new(RateLimits::new(&desk, rules.clone(), limits.clone(), rate_limits));
-        let api = Api::new(Arc::clone(&desk), Arc::clone(&rate_limits), http);
+        let api = Api::new(Arc::clone(&desk), Arc::clone(&rate_limits), http, handling, checked);
         let grpc = Grpc::new(&desk, rate_limits, grpc);
         Self { desk, rules, limits, api, grpc, resp, _brought: brought }
     }

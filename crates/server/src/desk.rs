@@ -9,7 +9,7 @@ use std::thread;
 
 use arc_swap::ArcSwapOption;
 use tidegate::policy::Policies;
-use tidegate::{Gate, Store, Time};
+use tidegate::{Gate, Quota, Store, Time};
 use tidegate_http::{Cors, Dialects, LimitLayer};
 use tidegate_policy::KeySalt;
 
@@ -144,6 +144,11 @@ impl<S: Store + 'static> Desk<S> {
     pub fn read_from(&self, file: &str) {
         let read_s = (self.clock)().since(Time::ZERO).as_secs();
         self.operator.origin.store(Some(Arc::new(Origin { file: file.to_owned(), read_s })));
+    }
+
+    /// Why the store cannot keep a limit of this quota, in words that go behind it; `None` if it can.
+    pub(crate) fn refuses(&self, quota: &Quota) -> Option<String> {
+        (self.operator.takes)(&self.store, quota).err()
     }
 
     /// What is counted.

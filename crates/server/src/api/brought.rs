@@ -66,7 +66,8 @@ pub(super) fn is_name(text: &str) -> bool {
 }
 
 /// What is said of a name that is none.
-pub(super) const NO_NAME: &str = "a name has 1 to 64 letters, digits, `-`, `_` and `.`, and begins with a letter or a digit";
+pub(super) const NO_NAME: &str =
+    "a name has 1 to 64 letters, digits, `-`, `_` and `.`, and begins with a letter or a digit";
 
 /// Reads the limits of a call.
 pub(super) fn read_all<'a>(reader: &mut Reader<'a>) -> Result<Vec<Brought<'a>>, Fault> {
@@ -77,15 +78,21 @@ pub(super) fn read_all<'a>(reader: &mut Reader<'a>) -> Result<Vec<Brought<'a>>, 
         }
         let (at, brought) = (reader.at(), read(reader)?);
         if let Some(first) = all.iter().position(|other| brought.contradicts(other)) {
-            return Err(Fault::new(
+            return Err(Fault::conflict(
                 at,
-                format_args!("this and charge {first} have one name and one key, but different limits; give each limit a `name`"),
+                format_args!(
+                    "this and charge {first} have one name and one key, but different limits; give each limit a `name`"
+                ),
             ));
         }
         all.push(brought);
         Ok(())
     })?;
-    if all.is_empty() { Err(Fault::new(at, "there is nothing to charge; a call makes one charge at least")) } else { Ok(all) }
+    if all.is_empty() {
+        Err(Fault::new(at, "there is nothing to charge; a call makes one charge at least"))
+    } else {
+        Ok(all)
+    }
 }
 
 fn read<'a>(reader: &mut Reader<'a>) -> Result<Brought<'a>, Fault> {
@@ -145,7 +152,10 @@ mod tests {
         assert_eq!((charge.key, charge.cost, charge.quota.burst()), (&b"ann"[..], Cost::ONE, 10));
         assert_eq!(charge.limit, LimitId::of("api", "default"));
         let charge = all[1].charge(Handling::default()).unwrap();
-        assert_eq!((charge.cost, charge.mode, charge.quota.algorithm()), (Cost::new(2), Mode::Shadow, Algorithm::SlidingLog));
+        assert_eq!(
+            (charge.cost, charge.mode, charge.quota.algorithm()),
+            (Cost::new(2), Mode::Shadow, Algorithm::SlidingLog)
+        );
         assert_ne!(charge.limit, LimitId::of("api", "t.h"));
         assert_eq!(all[2].charge(Handling::default()), None);
     }
@@ -155,10 +165,7 @@ mod tests {
         refused("[]", ": there is nothing to charge; a call makes one charge at least");
         refused(r#"[{"key":"a"}]"#, "/0: a charge needs a `limit`, such as \"60/min\"");
         refused(r#"[{"limit":"60/min"}]"#, "/0: a charge needs a `key`, such as \"user-42\"");
-        refused(
-            r#"[{"key":"a","limit":"60"}]"#,
-            "/0/limit: `60`: a count needs a period; write `60/s` or `60/min`",
-        );
+        refused(r#"[{"key":"a","limit":"60"}]"#, "/0/limit: `60`: a count needs a period; write `60/s` or `60/min`");
         refused(r#"[{"key":"a","limit":60}]"#, "/0/limit: expected a limit such as \"60/min\", not a number");
         let algorithms = "expected one of `token-bucket`, `fixed-window`, `sliding-counter`, `sliding-log`";
         refused(r#"[{"key":"a","limit":"6/s","algorithm":"gcra"}]"#, &format!("/0/algorithm: {algorithms}"));
@@ -167,9 +174,13 @@ mod tests {
             "/0/algorithm: a fixed window passes exactly its count at once; leave the burst out, or use token-bucket",
         );
         refused(r#"[{"key":"a","limit":"6/s","name":"../x"}]"#, &format!("/0/name: {NO_NAME}"));
-        refused(r#"[{"key":"a","limit":"6/s","burst":3}]"#, &format!(
-            "/0: there is no field `burst` in a charge; there are {}", FIELDS.map(|field| format!("`{field}`")).join(", ")
-        ));
+        refused(
+            r#"[{"key":"a","limit":"6/s","burst":3}]"#,
+            &format!(
+                "/0: there is no field `burst` in a charge; there are {}",
+                FIELDS.map(|field| format!("`{field}`")).join(", ")
+            ),
+        );
         let many = format!("[{}]", vec![r#"{"key":"a","limit":"6/s"}"#; CHARGES_MAX + 1].join(","));
         refused(&many, "/16: one decision makes at most 16 charges");
     }

@@ -71,7 +71,8 @@ mod tests {
     #[test]
     fn a_token_is_asked_for_where_there_is_one() {
         let callers = Callers::WithToken(AdminToken::new("0123456789abcdef").unwrap());
-        let (right, wrong) = ([("authorization", "Bearer 0123456789abcdef")], [("authorization", "Bearer 0123456789abcdee")]);
+        let (right, wrong) =
+            ([("authorization", "Bearer 0123456789abcdef")], [("authorization", "Bearer 0123456789abcdee")]);
         for deed in [Deed::Ask, Deed::Reset] {
             assert_eq!([&right[..], &wrong, &[]].map(|fields| check(&callers, deed, fields)), [200, 401, 401]);
         }

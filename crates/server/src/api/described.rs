@@ -3,8 +3,8 @@
 //! Who asks is trusted, so what it says it has verified counts as verified.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate::policy::{Attributes, Peer};
 use tidegate::{Cost, Time};
@@ -24,7 +24,7 @@ pub(super) struct Described<'a> {
     host: Option<Cow<'a, str>>,
     client: Option<Peer>,
     /// Was the client asked for, and is not there?
-    is_client_missed: Cell<bool>,
+    is_client_missed: AtomicBool,
     /// The lines of its header section.
     headers: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     claims: Vec<(Cow<'a, str>, Cow<'a, str>)>,
@@ -40,7 +40,7 @@ impl<'a> Described<'a> {
             path: "/".into(),
             host: None,
             client: None,
-            is_client_missed: Cell::new(false),
+            is_client_missed: AtomicBool::new(false),
             headers: Vec::new(),
             claims: Vec::new(),
             cost: None,
@@ -62,7 +62,7 @@ impl<'a> Described<'a> {
 
     /// Was the client asked for, and is not there?
     pub(super) fn is_client_missed(&self) -> bool {
-        self.is_client_missed.get()
+        self.is_client_missed.load(Ordering::Relaxed)
     }
 
     pub(super) fn has_client(&self) -> bool {
@@ -89,7 +89,9 @@ fn path<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>, Fault> {
 fn client(reader: &mut Reader<'_>) -> Result<Peer, Fault> {
     let (at, client) = (reader.at(), reader.text("an address such as \"192.0.2.7\"")?);
     let ip = client.parse::<IpAddr>().map(Peer::Ip);
-    ip.map_err(|_| Fault::new(at, "expected an address of IPv4 or IPv6, without a port or a zone, such as \"192.0.2.7\""))
+    ip.map_err(|_| {
+        Fault::new(at, "expected an address of IPv4 or IPv6, without a port or a zone, such as \"192.0.2.7\"")
+    })
 }
 
 type Lines<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
@@ -145,7 +147,7 @@ fn named<'a>(
 impl Attributes for Described<'_> {
     fn peer(&self) -> Peer {
         self.client.unwrap_or_else(|| {
-            self.is_client_missed.set(true);
+            self.is_client_missed.store(true, Ordering::Relaxed);
             Peer::Unix
         })
     }

@@ -94,9 +94,23 @@ mod tests {
     fn br_107_no_two_keys_look_alike() {
         let long = format!("\"{}\"", "a".repeat(PLAIN_BYTES_MAX + 1));
         let keys = [
-            r#""""#, r#""a""#, r#"["a"]"#, r#"[""]"#, r#"["", ""]"#, r#"["a:b", "c"]"#, r#"["a", "b:c"]"#, r#""a:b:c""#,
-            r#"["ab", ""]"#, r#"["", "ab"]"#, r#"["a", "b"]"#, r#""\u0000\u0001a""#, r#"["a\u0000\u0001b"]"#, &long, &format!("[{long}]"),
-            &format!("[\"{}\", \"b\"]", "a".repeat(PLAIN_BYTES_MAX)), &format!("[\"{}\"]", "a".repeat(PLAIN_BYTES_MAX)),
+            r#""""#,
+            r#""a""#,
+            r#"["a"]"#,
+            r#"[""]"#,
+            r#"["", ""]"#,
+            r#"["a:b", "c"]"#,
+            r#"["a", "b:c"]"#,
+            r#""a:b:c""#,
+            r#"["ab", ""]"#,
+            r#"["", "ab"]"#,
+            r#"["a", "b"]"#,
+            r#""\u0000\u0001a""#,
+            r#"["a\u0000\u0001b"]"#,
+            &long,
+            &format!("[{long}]"),
+            &format!("[\"{}\", \"b\"]", "a".repeat(PLAIN_BYTES_MAX)),
+            &format!("[\"{}\"]", "a".repeat(PLAIN_BYTES_MAX)),
         ];
         for (i, one) in keys.iter().enumerate() {
             keys[..i].iter().for_each(|other| assert_ne!(key(one), key(other), "{one} and {other}"));

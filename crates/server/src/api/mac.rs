@@ -29,6 +29,11 @@ impl MacKey {
         provider().secure_random.fill(&mut key).ok().map(|()| Self::of(&key))
     }
 
+    /// The key for one purpose, which tells nothing of this one.
+    pub(super) fn derived(&self, purpose: &[u8]) -> Self {
+        Self::of(&self.mac(purpose))
+    }
+
     pub(super) fn mac(&self, text: &[u8]) -> [u8; 32] {
         let inner = Sha256::new_with_prefix(self.0.map(|byte| byte ^ 0x36)).chain_update(text).finalize();
         Sha256::new_with_prefix(self.0.map(|byte| byte ^ 0x5c)).chain_update(inner).finalize().into()

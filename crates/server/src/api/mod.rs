@@ -1,9 +1,25 @@
 //! The face that speaks HTTP: who has no protocol of its own to ask in asks here.
 //!
-//! `routes` says what there is, each in a file of its own.
+//! Read `routes` (what there is), `question` (a call of `/v1/check`, with `brought`, `key` and `described`), `check` and
+//! `rendered` (its answer); `reserve` and `token` for what is settled later; `keys`; `refusal` for what is said of a call
+//! that is wrong. `openapi.json` says all of it to programs, and a test holds it against what is taken.
 
+mod body;
+mod brought;
+mod callers;
+mod check;
+mod described;
 mod forward_auth;
+mod key;
+mod keys;
+mod mac;
+mod query;
+mod question;
+mod refusal;
+mod rendered;
+mod reserve;
 mod routes;
+mod token;
 
 use std::convert::Infallible;
 use std::fmt;
@@ -14,15 +30,21 @@ use std::task::{Context, Poll};
 
 use http::Request;
 use hyper::body::Incoming;
-use tidegate_core::Store;
+use tidegate_core::{Decision, Handling, Mode, Source, Store};
 use tidegate_http::Dialects;
 use tower_service::Service;
 
+use self::brought::Brought;
+pub use self::callers::Callers;
 use self::forward_auth::ForwardAuth;
+use self::mac::MacKey;
 use crate::client::serve::serve_all;
 use crate::desk::Desk;
 use crate::envoy::RateLimits;
-use crate::{Answer, Bounds, Entrance, Listener, Setup};
+use crate::{Answer, Bounds, Entrance, LimitMetrics, Listener, Setup};
+
+/// The name under which limits that calls bring are counted: a name that comes with a call is no label.
+pub(crate) const LIMIT: (&str, &str) = ("api", "check");
 
 /// What the face is set up with.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +55,15 @@ pub struct ApiSetup {
     pub entrance: Entrance,
     /// What clients are told about limits, in fields.
     pub dialects: Dialects,
+    /// Who may call.
+    pub callers: Callers,
+}
+
+/// What counts decisions under limits that calls bring.
+#[derive(Clone, Debug)]
+pub(crate) struct BroughtMetrics {
+    pub(crate) enforced: LimitMetrics,
+    pub(crate) shadow: LimitMetrics,
 }
 
 /// Answers over HTTP by the decisions of a desk. Clones are the same face.
@@ -43,12 +74,28 @@ pub(crate) struct Face<S> {
     rate_limits: Arc<RateLimits<S>>,
     setup: ApiSetup,
     forward_auth: ForwardAuth<S>,
+    /// What limits that calls bring want of their store.
+    handling: Handling,
+    metrics: BroughtMetrics,
+    /// What reservations are signed with; `None` if the system gave nothing by chance.
+    mac: Option<MacKey>,
 }
 
 impl<S: Store + 'static> Api<S> {
-    pub(crate) fn new(desk: Arc<Desk<S>>, rate_limits: Arc<RateLimits<S>>, setup: ApiSetup) -> Self {
+    pub(crate) fn new(
+        desk: Arc<Desk<S>>,
+        rate_limits: Arc<RateLimits<S>>,
+        setup: ApiSetup,
+        handling: Handling,
+        metrics: BroughtMetrics,
+    ) -> Self {
+        let mac = match &setup.callers {
+            // Servers that share a store share the token too, so what one has signed the others read.
+            Callers::WithToken(token) => Some(MacKey::of(token.as_bytes()).derived(b"reservations")),
+            Callers::Local | Callers::Anybody => MacKey::draw(),
+        };
         let forward_auth = ForwardAuth::new(&desk.in_force, setup.dialects);
-        Self(Arc::new(Face { desk, rate_limits, setup, forward_auth }))
+        Self(Arc::new(Face { desk, rate_limits, setup, forward_auth, handling, metrics, mac }))
     }
 
     /// Serves clients on these listeners until `shutdown` is ready; then requests in flight end.
@@ -60,6 +107,18 @@ impl<S: Store + 'static> Api<S> {
             connections: desk.metrics.connections.clone(),
         };
         serve_all(listeners, desk.recorded(self.clone()), setup, shutdown).await
+    }
+}
+
+impl<S: Store + 'static> Face<S> {
+    /// Counts what was decided under limits that a call brought.
+    fn count(&self, brought: &[Brought<'_>], decisions: &[Decision], source: Source) {
+        self.desk.metrics.store.answered(source);
+        let limited = brought.iter().filter(|one| one.quota.is_some());
+        for (one, decision) in limited.zip(decisions) {
+            let counters = if one.mode == Mode::Shadow { &self.metrics.shadow } else { &self.metrics.enforced };
+            counters.count(decision, source);
+        }
     }
 }
 

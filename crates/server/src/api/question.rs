@@ -65,12 +65,18 @@ impl<'a> Question<'a> {
                 return Err(Fault::new(at, "each charge has a `cost` of its own; write it there").within("cost"));
             }
             (Some(_), Some(_), _) => {
-                return Err(Fault::new(at, "there are both `request` and `charges`; policies decide on the one, the limits that \
-                                           you bring on the other"));
+                return Err(Fault::new(
+                    at,
+                    "there are both `request` and `charges`; policies decide on the one, the limits that \
+                                           you bring on the other",
+                ));
             }
             (None, None, _) => {
-                return Err(Fault::new(at, "what is it about? There must be `charges`, such as [{\"limit\": \"60/min\", \
-                                           \"key\": \"user-42\"}], or a `request` for the policies in force"));
+                return Err(Fault::new(
+                    at,
+                    "what is it about? There must be `charges`, such as [{\"limit\": \"60/min\", \
+                                           \"key\": \"user-42\"}], or a `request` for the policies in force",
+                ));
             }
         };
         Ok(Self { subject, is_peek, open_for })

@@ -33,7 +33,8 @@ impl Refusal {
         };
         let detail = format!("{field}, at {place}: {}", fault.message());
         let place = (fault.pointer().to_owned(), place.line as u64, place.column as u64);
-        Self { place: Some(place), ..Self::new(StatusCode::BAD_REQUEST, detail) }
+        let status = if fault.is_conflict() { StatusCode::CONFLICT } else { StatusCode::BAD_REQUEST };
+        Self { place: Some(place), ..Self::new(status, detail) }
     }
 
     /// A parameter that is wrong.

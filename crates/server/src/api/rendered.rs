@@ -61,24 +61,21 @@ impl<'a> Rendered<'a> {
         Self { answer, is_matched: None, lines, binding }
     }
 
-    /// The answer to the call, whose status says no if that was asked for.
-    pub(super) fn response(&self, status: OnDenial, reservation: Option<&str>) -> Response<ProxyBody> {
+    /// The answer to the call, but for its end. Its status says no if that was asked for.
+    pub(super) fn draft(&self, on_denial: OnDenial) -> Draft {
         let mut text = String::with_capacity(BODY_BYTES_USUAL);
-        self.write(&mut text, reservation);
-        let mut response = json(text);
-        if status == OnDenial::Say && !self.answer.is_allowed() {
-            *response.status_mut() = match self.answer.cause {
-                Some(Cause::StoreDown) => StatusCode::SERVICE_UNAVAILABLE,
-                _ => StatusCode::TOO_MANY_REQUESTS,
-            };
-            if let Some(wait) = self.answer.retry_after() {
-                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds(wait)));
-            }
-        }
-        response
+        self.write(&mut text);
+        let is_said = on_denial == OnDenial::Say && !self.answer.is_allowed();
+        let status = match self.answer.cause {
+            _ if !is_said => StatusCode::OK,
+            Some(Cause::StoreDown) => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::TOO_MANY_REQUESTS,
+        };
+        Draft { text, status, retry_after: self.answer.retry_after().filter(|_| is_said) }
     }
 
-    fn write(&self, text: &mut String, reservation: Option<&str>) {
+    /// Writes all of the object but its end.
+    fn write(&self, text: &mut String) {
         let Answer { source, cause, .. } = self.answer;
         let mut object = Writer::object(text);
         object.truth("allowed", self.answer.is_allowed());
@@ -89,11 +86,32 @@ impl<'a> Rendered<'a> {
         object.text("source", source.name());
         cause.into_iter().for_each(|cause| object.text("cause", cause.name()));
         self.is_matched.into_iter().for_each(|is_matched| object.truth("matched", is_matched));
-        reservation.into_iter().for_each(|token| object.text("reservation", token));
         object.list("limits", &self.lines, |object, line| write_line(object, line));
-        object.end();
-        // A line, so that a terminal shows its prompt below.
-        text.push('\n');
+    }
+}
+
+/// An answer that has no end yet.
+pub(super) struct Draft {
+    text: String,
+    status: StatusCode,
+    retry_after: Option<Duration>,
+}
+
+impl Draft {
+    /// The answer, with the token of a reservation if there is one.
+    pub(super) fn response(mut self, reservation: Option<&str>) -> Response<ProxyBody> {
+        if let Some(token) = reservation {
+            // Digits need no escapes.
+            [",\"reservation\":\"", token, "\""].iter().for_each(|part| self.text.push_str(part));
+        }
+        // With a line's end, so that a terminal shows its prompt below.
+        self.text.push_str("}\n");
+        let mut response = json(self.text);
+        *response.status_mut() = self.status;
+        if let Some(wait) = self.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds(wait)));
+        }
+        response
     }
 }
 

@@ -1,38 +1,121 @@
-//! What there is, by path.
+//! What there is, by path: one line in [`Route::ALL`] and one in [`answer`] for each.
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header::ALLOW};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use tidegate_core::Store;
 
-use super::Face;
+use super::callers::Deed;
 use super::forward_auth::ForwardAuth;
+use super::refusal::Refusal;
+use super::{Face, check, keys, reserve};
 use crate::ProxyBody;
-use crate::proxy::problem::problem;
+use crate::proxy::joke::head_only;
 
-/// The answer to a request.
-pub(super) async fn answer<S: Store + 'static>(face: &Face<S>, request: Request<Incoming>) -> Response<ProxyBody> {
-    match request.uri().path() {
-        // The reference rate limit service has the second.
-        "/health" | "/healthcheck" => match *request.method() {
-            Method::GET | Method::HEAD => Response::new(ProxyBody::from(Bytes::from_static(b"ok\n"))),
-            _ => only("GET, HEAD"),
-        },
-        "/json" => match *request.method() {
-            Method::POST => face.rate_limits.answer_json(request).await,
-            _ => only("POST"),
-        },
-        path if ForwardAuth::<S>::is_at(path) => face.forward_auth.answer(request).await,
-        _ => {
-            let there = "there are /health, /v1/forward-auth, and /json for Envoy's rate limit service";
-            problem(StatusCode::NOT_FOUND, there)
+/// The description of this face for programs (OpenAPI 3.1).
+const OPENAPI: &str = include_str!("openapi.json");
+
+/// What is found at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Route {
+    Health,
+    OpenApi,
+    /// Envoy's rate limit service as JSON.
+    Json,
+    Check,
+    Reserve,
+    Settle,
+    Keys,
+}
+
+impl Route {
+    /// Each with its path, or with the beginning of it up to a name, and the methods that it takes.
+    const ALL: [(Self, &'static str, &'static str); 8] = [
+        (Self::Check, "/v1/check", "POST"),
+        (Self::Reserve, "/v1/reserve", "POST"),
+        (Self::Settle, "/v1/settle", "POST"),
+        (Self::Keys, "/v1/keys/", "GET, HEAD, DELETE"),
+        (Self::Json, "/json", "POST"),
+        (Self::Health, "/health", "GET, HEAD"),
+        // As the reference rate limit service has it.
+        (Self::Health, "/healthcheck", "GET, HEAD"),
+        (Self::OpenApi, "/openapi.json", "GET, HEAD"),
+    ];
+
+    /// The route of a path, the methods that it takes, and the name at the end of the path.
+    fn of(path: &str) -> Option<(Self, &'static str, &str)> {
+        Self::ALL.into_iter().find_map(|(route, known, allow)| {
+            let name = path.strip_prefix(known)?;
+            (name.is_empty() != known.ends_with('/')).then_some((route, allow, name))
+        })
+    }
+
+    /// What a call by this method does.
+    fn deed(self, method: &Method) -> Deed {
+        match self {
+            Self::Health | Self::OpenApi => Deed::Greet,
+            Self::Keys if method == Method::DELETE => Deed::Reset,
+            Self::Json | Self::Check | Self::Reserve | Self::Settle | Self::Keys => Deed::Ask,
         }
     }
 }
 
-/// The answer to a method that a path does not take.
-fn only(allowed: &'static str) -> Response<ProxyBody> {
-    let mut answer = problem(StatusCode::METHOD_NOT_ALLOWED, &format!("this takes {allowed}"));
-    answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
-    answer
+/// The answer to a request.
+pub(super) async fn answer<S: Store + 'static>(face: &Face<S>, request: Request<Incoming>) -> Response<ProxyBody> {
+    let is_head = request.method() == Method::HEAD;
+    let answer = answered(face, request).await.unwrap_or_else(|refusal| refusal.response());
+    if is_head { head_only(answer) } else { answer }
+}
+
+async fn answered<S: Store + 'static>(
+    face: &Face<S>,
+    request: Request<Incoming>,
+) -> Result<Response<ProxyBody>, Refusal> {
+    if ForwardAuth::<S>::is_at(request.uri().path()) {
+        return Ok(face.forward_auth.answer(request).await);
+    }
+    let (parts, body) = request.into_parts();
+    let Some((route, allow, name)) = Route::of(parts.uri.path()) else { return Err(nothing_here()) };
+    if !allow.split(", ").any(|allowed| allowed == parts.method.as_str()) {
+        return Err(Refusal::method(allow));
+    }
+    face.setup.callers.check(route.deed(&parts.method), &parts)?;
+    match route {
+        Route::Json => Ok(face.rate_limits.answer_json(Request::from_parts(parts, body)).await),
+        Route::Check => check::check(face, &parts, body).await,
+        Route::Reserve => reserve::reserve(face, &parts, body).await,
+        Route::Settle => reserve::settle(face, &parts, body).await,
+        Route::Keys if parts.method == Method::DELETE => keys::reset(face, name, &parts).await,
+        Route::Keys => keys::look(face, name, &parts).await,
+        Route::Health => Ok(fixed("text/plain; charset=utf-8", "ok\n")),
+        Route::OpenApi => Ok(fixed("application/json", OPENAPI)),
+    }
+}
+
+fn fixed(media_type: &'static str, text: &'static str) -> Response<ProxyBody> {
+    let mut response = Response::new(ProxyBody::from(Bytes::from_static(text.as_bytes())));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+fn nothing_here() -> Refusal {
+    let paths =
+        Route::ALL.map(|(_, path, _)| if path.ends_with('/') { format!("{path}NAME") } else { path.to_owned() });
+    Refusal::new(StatusCode::NOT_FOUND, format!("there are /v1/forward-auth, {}", paths.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_what_they_name() {
+        let route = |path| Route::of(path).map(|(route, _, name)| (route, name));
+        assert_eq!(route("/v1/check"), Some((Route::Check, "")));
+        assert_eq!(route("/v1/keys/per-user"), Some((Route::Keys, "per-user")));
+        for path in ["/", "/v1/checks", "/v1/check/", "/v1/keys", "/v1/keys/", "/V1/check", "/healthz"] {
+            assert_eq!(route(path), None, "{path}");
+        }
+    }
 }

@@ -59,7 +59,11 @@ pub(super) fn write<'c, 'k: 'c>(
     }
     let mac = key.mac(&bytes);
     bytes.extend(&mac[..MAC_BYTES]);
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])).collect()
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)]))
+        .collect()
 }
 
 /// The reservation of a token; `None` if it is none of ours.
@@ -135,7 +139,10 @@ mod tests {
         let reservation = read(&key, &token(&key)).unwrap();
         assert_eq!(reservation.id, ReservationId::new(u128::MAX - 1));
         let (charges, actual) = reservation.settlement(Cost::new(9));
-        assert_eq!((charges[0].key, charges[0].quota, charges[0].cost), (&b"ann"[..], quota("60/min burst 10"), Cost::new(7)));
+        assert_eq!(
+            (charges[0].key, charges[0].quota, charges[0].cost),
+            (&b"ann"[..], quota("60/min burst 10"), Cost::new(7))
+        );
         assert_eq!((charges[1].key, charges[1].quota.algorithm()), (&b"\xff\0"[..], Algorithm::SlidingLog));
         assert_eq!((charges[1].cost, actual), (Cost::ZERO, vec![Cost::new(9), Cost::ZERO]));
     }

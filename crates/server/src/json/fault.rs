@@ -9,11 +9,22 @@ pub(crate) struct Fault {
     /// The way to the field, from the outermost: a JSON Pointer (RFC 6901). Empty if it is the whole.
     pointer: String,
     message: String,
+    /// Is each part of it right, and the whole not?
+    is_conflict: bool,
 }
 
 impl Fault {
     pub(crate) fn new(at: usize, message: impl Display) -> Self {
-        Self { at, pointer: String::new(), message: message.to_string() }
+        Self { at, pointer: String::new(), message: message.to_string(), is_conflict: false }
+    }
+
+    /// Of parts that are right, and contradict each other.
+    pub(crate) fn conflict(at: usize, message: impl Display) -> Self {
+        Self { is_conflict: true, ..Self::new(at, message) }
+    }
+
+    pub(crate) const fn is_conflict(&self) -> bool {
+        self.is_conflict
     }
 
     /// The same, within this field or place of what it was found in.

@@ -2,11 +2,12 @@
 //! a request sees all of the old or all of the new.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use http::Request;
 use tidegate::policy::{Attributes, Client, OnePrivatePeer, Policies};
-use tidegate::{Cause, Gate, GateAnswer, LimitId, Store, Time};
+use tidegate::{Cause, Gate, GateAnswer, LimitId, ReservationId, Reserved, Store, Time};
 use tidegate_http::{Ask, Asked, ByPolicies, Later, LimitLayer, RequestAttributes, Sight, Task, peer_in_extensions};
 use tokio::runtime::Handle;
 
@@ -142,6 +143,28 @@ impl<S: Store + 'static> Observed<S> {
         };
         let result = in_force.ask.gate().decide(attributes, shown).await;
         self.metrics.decision.observe((self.clock)().since(asked_at));
+        result.inspect_err(|_| self.metrics.requests.count(Ruling::Failed))
+    }
+
+    /// Reserves what a request is charged, as [`Gate::reserve`] does, and counts the decision.
+    ///
+    /// # Errors
+    /// The store could not answer, or has no room for another reservation.
+    pub(crate) async fn reserve<A, R>(
+        &self,
+        attributes: &A,
+        reservation: (ReservationId, Duration),
+        with: impl FnOnce(&GateAnswer<'_>) -> R,
+    ) -> Result<(R, Option<Reserved>), S::Error>
+    where
+        A: Attributes + ?Sized,
+    {
+        let in_force = self.in_force.load_full();
+        let shown = |answer: GateAnswer<'_>| {
+            (in_force.watch)(&Sight::from(&answer));
+            with(&answer)
+        };
+        let result = in_force.ask.gate().reserve(attributes, reservation, shown).await;
         result.inspect_err(|_| self.metrics.requests.count(Ruling::Failed))
     }
 

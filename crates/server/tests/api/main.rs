@@ -1,0 +1,8 @@
+//! The face that speaks HTTP, over a table in this process, on a driven clock.
+
+mod bodies;
+mod described;
+mod document;
+mod explicit;
+mod reserving;
+mod stage;
