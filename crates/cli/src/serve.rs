@@ -13,7 +13,7 @@ use tidegate::policy::Policies;
 use tidegate::{Clock as _, Gate, Memory, Store, SystemClock, TableOptions};
 use tidegate_server::{
     ApiSetup, Bounds, DecisionServer, DecisionSetup, Desk, DeskSetup, Drain, Entrance, FaceListeners, GrpcSetup,
-    ListenAddress, Listener, OperationSetup, Password, RespSetup, ServedBy, StoreLevel, Tls, resp_bounds,
+    ListenAddress, Listener, OperationSetup, Password, RespSetup, ServedBy, StoreLevel, Tls, api_bounds, resp_bounds,
 };
 
 use crate::announce;
@@ -259,7 +259,7 @@ impl Serve {
             desk,
             handling: self.store.handling(),
             http: ApiSetup {
-                bounds: Bounds { grace: self.grace, ..Bounds::default() },
+                bounds: Bounds { grace: self.grace, ..api_bounds() },
                 entrance: Entrance { tls: tls.clone(), ..Entrance::default() },
                 dialects: self.answers.dialects(),
                 callers: callers::callers(self.http.address())?,

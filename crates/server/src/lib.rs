@@ -32,7 +32,7 @@ mod telling;
 mod undone;
 mod upstream;
 
-pub use api::{Api, ApiSetup, Callers};
+pub use api::{Api, ApiSetup, Callers, api_bounds};
 pub use bounds::{Bounds, UpstreamBounds};
 pub use client::believed::Believed;
 pub use client::connections::Connections;

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use crate::json::{Fault, Kind, Reader};
 
 /// The longest text of a key, in characters.
-pub(super) const TEXT_CHARS_MAX: usize = 1_024;
+pub(super) const TEXT_CHARS_MAX: usize = 512;
 /// The most texts of a key.
 pub(super) const TEXTS_MAX: usize = 8;
 /// The longest key that is kept as it is, in bytes.
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(refused("[]"), "a key that is a list has one text at least");
         assert_eq!(refused("7"), "expected a text, or a list of texts, not a number");
         let long = format!("\"{}\"", "a".repeat(TEXT_CHARS_MAX + 1));
-        assert_eq!(refused(&long), "a text of a key has at most 1024 characters");
+        assert_eq!(refused(&long), "a text of a key has at most 512 characters");
         assert_eq!(refused(&format!("[{}\"\"]", "\"\",".repeat(TEXTS_MAX))), "a key has at most 8 texts");
     }
 }

@@ -46,6 +46,9 @@ use crate::{Answer, Bounds, Entrance, LimitMetrics, Listener, Setup};
 /// The name under which limits that calls bring are counted: a name that comes with a call is no label.
 pub(crate) const LIMIT: (&str, &str) = ("api", "check");
 
+/// Bytes of a header section: the longest key of a call fits into its target.
+const HEADER_BYTES_MAX: usize = 96 * 1024;
+
 /// What the face is set up with.
 #[derive(Clone, Debug, Default)]
 pub struct ApiSetup {
@@ -64,6 +67,12 @@ pub struct ApiSetup {
 pub(crate) struct BroughtMetrics {
     pub(crate) enforced: LimitMetrics,
     pub(crate) shadow: LimitMetrics,
+}
+
+/// The bounds of the face.
+#[must_use]
+pub fn api_bounds() -> Bounds {
+    Bounds { header_bytes_max: HEADER_BYTES_MAX, ..Bounds::default() }
 }
 
 /// Answers over HTTP by the decisions of a desk. Clones are the same face.

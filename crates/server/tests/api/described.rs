@@ -59,5 +59,5 @@ fn what_no_policy_matches_passes_and_says_so() {
     let stage = Stage::plain();
     let decision = stage.check(&json!({ "request": { "client": "192.0.2.7" } }));
     assert_eq!(decision, json!({ "allowed": true, "source": "store", "matched": false, "limits": [] }));
-    assert_eq!(stage.metric("tidegate_requests_total{ruling=\"unmatched\"}"), 1);
+    assert_eq!(stage.metric("tidegate_requests_total{decision=\"unmatched\"}"), 1);
 }
