@@ -11,6 +11,7 @@
 
 mod addresses;
 mod bytes;
+mod calls;
 mod configuration;
 mod descriptors;
 mod fields;
@@ -40,9 +41,10 @@ pub const BASE_BYTES: usize = 1 << 20;
 pub const INPUT_BYTES_MAX: usize = 1 << 16;
 
 /// All doors.
-pub const DOORS: [Door; 13] = [
+pub const DOORS: [Door; 14] = [
     bytes::RESP,
     bytes::PROXY_PROTOCOL,
+    calls::CALLS,
     configuration::TOML,
     configuration::YAML,
     configuration::JSON,

@@ -82,6 +82,7 @@ pub use tidegate_policy::{Peer, Trust};
 /// Doors to parsers, for whoever throws bytes at them.
 #[cfg(feature = "fuzz")]
 pub mod fuzz {
+    pub use crate::api::fuzz::call;
     pub use crate::client::proxy_protocol::fuzz::proxy_header;
     pub use crate::resp::fuzz::commands;
 }

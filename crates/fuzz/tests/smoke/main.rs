@@ -106,7 +106,7 @@ macro_rules! doors {
 }
 
 doors! {
-    resp proxy_protocol config_toml config_yaml config_json descriptor_rules limitador cel store_url header_fields
+    resp proxy_protocol calls config_toml config_yaml config_json descriptor_rules limitador cel store_url header_fields
     access_log limit flags
 }
 

@@ -157,3 +157,20 @@ impl<S> fmt::Debug for Api<S> {
         f.debug_struct("Api").field("setup", &self.0.setup).finish_non_exhaustive()
     }
 }
+
+/// For whoever sends it bytes of any kind.
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz {
+    use super::{MacKey, question::Question, reserve, token};
+
+    /// Reads them as the body of each call, and as the token of a reservation.
+    ///
+    /// # Panics
+    /// They are such a token.
+    pub fn call(input: &[u8]) {
+        let Ok(text) = super::body::text(input) else { return };
+        let key = MacKey::of(b"of a test");
+        let _ = (Question::check(text).is_ok(), Question::reserve(text).is_ok(), reserve::settling(text).is_ok());
+        assert!(token::read(&key, text).is_none(), "nobody guesses a token");
+    }
+}

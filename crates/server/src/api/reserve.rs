@@ -99,7 +99,7 @@ where
 }
 
 /// The token of a reservation, and what it truly cost.
-fn settling(text: &str) -> Result<(String, Cost), Fault> {
+pub(super) fn settling(text: &str) -> Result<(String, Cost), Fault> {
     json::read(text, |reader| {
         let (at, mut reservation, mut cost) = (reader.at(), None, None);
         reader.object("a settlement", &["reservation", "cost"], |reader, field| {
