@@ -28,7 +28,8 @@ const LIMITS_SHOWN_MAX: usize = 20;
 /// Limits of limitador.
 #[derive(Args)]
 pub(crate) struct LimitadorFlags {
-    /// Limits written for limitador, in YAML, for calls of Envoy's rate limit service. Read anew when it changes.
+    /// Limits written for limitador, in YAML, for calls of Envoy's rate limit service, and over HTTP for those that
+    /// limitador takes: /check_and_report, /check, /report. Read anew when it changes.
     #[arg(long, value_name = "FILE")]
     limitador_limits: Option<PathBuf>,
 

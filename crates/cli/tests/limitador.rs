@@ -39,6 +39,14 @@ fn shell(server: &Proxy, script: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// The status of a call, and what is left behind it.
+fn call(server: &Proxy, path: &str, delta: u64) -> String {
+    let body =
+        format!(r#"{{"namespace":"ns","values":{{"u":"ann"}},"delta":{delta},"response_headers":"DraftVersion03"}}"#);
+    let show = "-o /dev/null -w '%{http_code} %header{x-ratelimit-remaining} %header{retry-after}'";
+    shell(server, &format!("curl -s {show} http://127.0.0.1:8080/{path} --json '{body}'")).trim_end().to_owned()
+}
+
 #[test]
 fn what_the_page_shows_is_what_is_answered() {
     let page = page();
@@ -55,7 +63,51 @@ fn what_the_page_shows_is_what_is_answered() {
             }
         }
     }
-    assert_eq!(calls, 1);
+    assert_eq!(calls, 4);
+}
+
+#[test]
+fn a_look_charges_nothing_and_a_report_whatever_is_left() {
+    let limits = "- {namespace: ns, max_value: 10, seconds: 31536000, variables: [u]}";
+    let (server, _folder) = served(limits, &[]);
+    assert_eq!(call(&server, "check", 10), "200 10");
+    assert!(call(&server, "check", 11).starts_with("429 10"));
+    assert_eq!(call(&server, "report", 7), "200");
+    assert_eq!(call(&server, "check_and_report", 0), "200 3");
+    assert!(call(&server, "check_and_report", 4).starts_with("429 3 "));
+    // More than is left has happened: nothing is left.
+    assert_eq!(call(&server, "report", 4), "200");
+    assert!(call(&server, "check", 1).starts_with("429 0"));
+    let counted = shell(&server, &format!("curl -s http://{}/metrics", server.admin));
+    assert!(counted.contains(r#"policy="limitador:ns",limit="limit-1""#), "{counted}");
+}
+
+#[test]
+fn br_076_a_raised_limit_keeps_what_was_counted_and_can_be_looked_at() {
+    let limits = |max: u64| format!("- {{namespace: ns, max_value: {max}, seconds: 31536000, variables: [u]}}\n");
+    let (server, folder) = served(&limits(10), &[]);
+    assert_eq!(call(&server, "check_and_report", 10), "200 0");
+    assert!(call(&server, "check_and_report", 1).starts_with("429 0 "));
+    fs::write(folder.path().join("limits.yaml"), limits(100)).unwrap();
+    server.wait_for("limits.yaml was read anew; limits in force: 1");
+    assert_eq!(call(&server, "check_and_report", 40), "200 50");
+    let shown = shell(&server, "curl -s http://127.0.0.1:8080/limits/ns");
+    assert!(shown.contains(r#""max_value":100"#) && shown.contains(r#""variables":["u"]"#), "{shown}");
+    // A mistake changes nothing.
+    fs::write(folder.path().join("limits.yaml"), "- {namespace: ns, seconds: 1}").unwrap();
+    server.wait_for("nothing was changed: the limits that were in force go on");
+    assert_eq!(call(&server, "check", 50), "200 50");
+}
+
+#[test]
+fn as_a_token_bucket_no_edge_lets_twice_the_number_pass() {
+    let limits = "- {namespace: ns, max_value: 10, seconds: 31536000, variables: [u]}";
+    let (server, _folder) = served(limits, &["--limitador-algorithm", "token-bucket"]);
+    assert_eq!(call(&server, "check_and_report", 9), "200 1");
+    let denied = call(&server, "check_and_report", 2);
+    // A tenth of a year for one token, instead of the rest of the window.
+    let wait: u64 = denied.strip_prefix("429 1 ").unwrap().parse().unwrap();
+    assert!((3_153_000..=3_153_600).contains(&wait), "{denied}");
 }
 
 /// What Envoy would be told: the code over all, and what is left under the limit that binds.
@@ -96,4 +148,10 @@ fn br_169_a_mistake_is_told_at_the_start_with_its_place() {
     assert_eq!(run.code, Some(2), "{}", run.err);
     assert!(run.err.contains("l.yaml:1:3: a limit needs `max_value`"), "{}", run.err);
     assert!(run.err.contains("l.yaml:3:19: `=` compares nothing; write `==`"), "{}", run.err);
+}
+
+#[test]
+fn without_limits_there_are_no_such_calls() {
+    let server = Proxy::started(asked_over_http::<&str>(&[]));
+    assert!(call(&server, "check", 1).starts_with("404"));
 }

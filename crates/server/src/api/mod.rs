@@ -2,7 +2,7 @@
 //!
 //! Read `routes` (what there is), `question` (a call of `/v1/check`, with `brought`, `key` and `described`), `check` and
 //! `rendered` (its answer); `reserve` and `token` for what is settled later; `keys`; `refusal` for what is said of a call
-//! that is wrong. `openapi.json` says all of it to programs, and a test holds it against what is taken.
+//! that is wrong; `limitador`, for those who ask that today. `openapi.json` says all of it to programs, and a test holds it against what is taken.
 
 mod body;
 mod brought;
@@ -12,6 +12,7 @@ mod described;
 mod forward_auth;
 mod key;
 mod keys;
+mod limitador;
 mod mac;
 mod query;
 mod question;

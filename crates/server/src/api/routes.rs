@@ -9,7 +9,7 @@ use tidegate_core::Store;
 use super::callers::Deed;
 use super::forward_auth::ForwardAuth;
 use super::refusal::Refusal;
-use super::{Face, check, keys, reserve};
+use super::{Face, check, keys, limitador, reserve};
 use crate::ProxyBody;
 use crate::proxy::joke::head_only;
 
@@ -76,6 +76,11 @@ async fn answered<S: Store + 'static>(
         return Ok(face.forward_auth.answer(request).await);
     }
     let (parts, body) = request.into_parts();
+    if let Some(route) = limitador::Route::of(parts.uri.path())
+        && let Some(limits) = face.rate_limits.limits().in_force()
+    {
+        return limitador::answer(face, &limits, route, &parts, body).await;
+    }
     let Some((route, allow, name)) = Route::of(parts.uri.path()) else { return Err(nothing_here()) };
     if !allow.split(", ").any(|allowed| allowed == parts.method.as_str()) {
         return Err(Refusal::method(allow));

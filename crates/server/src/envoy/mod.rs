@@ -83,6 +83,13 @@ impl<S: Store + 'static> RateLimits<S> {
     }
 }
 
+impl<S> RateLimits<S> {
+    /// The limits of limitador, which are asked about over HTTP too.
+    pub(crate) const fn limits(&self) -> &LimitBook {
+        &self.limits
+    }
+}
+
 impl<S> fmt::Debug for RateLimits<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RateLimits").field("rules", &self.rules).finish_non_exhaustive()

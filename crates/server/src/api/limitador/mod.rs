@@ -1,0 +1,166 @@
+//! The calls that limitador takes over HTTP, for those who ask it today: as long as its limits were given.
+//!
+//! `/check_and_report` decides and charges, `/check` only looks, `/report` only charges. Read `call`, then `told`.
+
+mod call;
+mod told;
+
+use bytes::Bytes;
+use http::Response;
+use http::request::Parts;
+use http_body::Body;
+use tidegate_core::{Charge, Cost, Decision, Store};
+use tidegate_policy::Keys;
+use tidegate_policy::limitador::Charged;
+
+use self::call::Asked;
+use super::callers::Deed;
+use super::refusal::Refusal;
+use super::rendered::json;
+use super::{Face, body, query};
+use crate::ProxyBody;
+use crate::limit_book::Imported;
+
+/// How often a report is tried that finds less room than a look has shown.
+const REPORTS_MAX: usize = 4;
+
+/// What is found at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Route<'p> {
+    Status,
+    Limits(&'p str),
+    CheckAndReport,
+    Check,
+    Report,
+}
+
+impl<'p> Route<'p> {
+    /// The route of a path.
+    pub(super) fn of(path: &'p str) -> Option<Self> {
+        match path {
+            "/status" => Some(Self::Status),
+            "/check_and_report" => Some(Self::CheckAndReport),
+            "/check" => Some(Self::Check),
+            "/report" => Some(Self::Report),
+            _ => path.strip_prefix("/limits/").filter(|name| !name.is_empty()).map(Self::Limits),
+        }
+    }
+
+    fn allow(self) -> &'static str {
+        match self {
+            Self::Status | Self::Limits(_) => "GET, HEAD",
+            Self::CheckAndReport | Self::Check | Self::Report => "POST",
+        }
+    }
+}
+
+/// Answers a call.
+pub(super) async fn answer<S, B>(
+    face: &Face<S>,
+    imported: &Imported,
+    route: Route<'_>,
+    parts: &Parts,
+    body: B,
+) -> Result<Response<ProxyBody>, Refusal>
+where
+    S: Store + 'static,
+    B: Body<Data = Bytes>,
+{
+    if !route.allow().split(", ").any(|allowed| allowed == parts.method.as_str()) {
+        return Err(Refusal::method(route.allow()));
+    }
+    face.setup.callers.check(if route == Route::Status { Deed::Greet } else { Deed::Ask }, parts)?;
+    query::read(parts.uri.query(), &[], &[])?;
+    match route {
+        Route::Status => return Ok(json("null\n".to_owned())),
+        Route::Limits(name) => return told::limits(imported, name),
+        Route::CheckAndReport | Route::Check | Route::Report => {}
+    }
+    let bytes = body::json(parts, body).await?;
+    let text = body::text(&bytes)?;
+    let asked = Asked::read(text).map_err(|fault| Refusal::body(text, &fault))?;
+    let asking = Asking { face, imported, asked: &asked };
+    match route {
+        Route::Report => asking.report().await,
+        Route::Check => asking.check().await,
+        _ => asking.check_and_report().await,
+    }
+}
+
+/// A call, and what is in force when it comes.
+struct Asking<'a, S> {
+    face: &'a Face<S>,
+    imported: &'a Imported,
+    asked: &'a Asked<'a>,
+}
+
+impl<S: Store + 'static> Asking<'_, S> {
+    async fn check_and_report(&self) -> Result<Response<ProxyBody>, Refusal> {
+        let mut keys = Keys::new();
+        let charged = self.charged(self.asked.delta, &mut keys);
+        let decisions = self.decide(&charged, &charged.charges).await?;
+        let is_denied = decisions.iter().any(|decision| !decision.is_allowed());
+        Ok(told::answer(self.imported, &charged, &decisions, self.asked.wants_fields, is_denied))
+    }
+
+    /// A look at all of the buckets: would so much pass?
+    async fn check(&self) -> Result<Response<ProxyBody>, Refusal> {
+        let mut keys = Keys::new();
+        let charged = self.charged(Cost::ZERO, &mut keys);
+        let decisions = self.decide(&charged, &charged.charges).await?;
+        let is_denied = decisions.iter().any(|decision| decision.remaining() < self.asked.delta.tokens());
+        Ok(told::answer(self.imported, &charged, &decisions, self.asked.wants_fields, is_denied))
+    }
+
+    /// What is reported has happened, so each bucket is charged for itself: all of it, or as much as is there.
+    async fn report(&self) -> Result<Response<ProxyBody>, Refusal> {
+        let mut keys = Keys::new();
+        let charged = self.charged(self.asked.delta, &mut keys);
+        for charge in &charged.charges {
+            let mut charge = *charge;
+            for _ in 0..REPORTS_MAX {
+                let mut decision = [Decision::unmade(&charge.quota)];
+                let verdict = self.face.desk.store.decide(&[charge], &mut decision).await;
+                let is_charged = verdict.map_err(Refusal::store)?.allowed;
+                let [decision] = decision;
+                if is_charged || decision.remaining() == 0 {
+                    break;
+                }
+                charge.cost = Cost::new(decision.remaining());
+            }
+        }
+        Ok(json("null\n".to_owned()))
+    }
+
+    fn charged<'k>(&'k self, cost: Cost, keys: &'k mut Keys) -> Charged<'k> {
+        let limits = &self.imported.limits;
+        self.asked.with_call(|call| limits.charging(call, cost, keys))
+    }
+
+    /// Asks the store, if there is something to ask, and counts the answer.
+    async fn decide(&self, charged: &Charged<'_>, charges: &[Charge<'_>]) -> Result<Vec<Decision>, Refusal> {
+        let mut decisions: Vec<_> = charges.iter().map(|charge| Decision::unmade(&charge.quota)).collect();
+        if charges.is_empty() {
+            return Ok(decisions);
+        }
+        let verdict = self.face.desk.store.decide(charges, &mut decisions).await.map_err(Refusal::store)?;
+        self.face.desk.metrics.store.answered(verdict.source);
+        self.imported.count(&charged.places, &decisions, verdict.source);
+        Ok(decisions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_what_they_name() {
+        assert_eq!(Route::of("/check"), Some(Route::Check));
+        assert_eq!(Route::of("/limits/ns"), Some(Route::Limits("ns")));
+        for path in ["/limits", "/limits/", "/check/", "/counters/ns", "/v1/check"] {
+            assert_eq!(Route::of(path), None, "{path}");
+        }
+        assert_eq!(Route::of("/report").map(Route::allow), Some("POST"));
+    }
+}
