@@ -13,7 +13,7 @@ use std::task::{Poll, ready};
 use bytes::{Buf as _, BytesMut};
 use tidegate_core::Store;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep, timeout};
+use tokio::time::{Sleep, sleep, timeout};
 
 use super::Face;
 use super::command::{BYTES_MAX, Reader, STRANGER_BYTES_MAX};
@@ -196,24 +196,24 @@ struct Patience {
 
 impl Patience {
     /// After so many commands, with the beginning of another or not.
-    fn after(&mut self, commands: u64, is_between: bool, timer: Pin<&mut Sleep>, bounds: &Bounds) {
+    fn after(&mut self, commands: u64, is_between: bool, mut timer: Pin<&mut Sleep>, bounds: &Bounds) {
         let was_amid = std::mem::replace(&mut self.is_amid, !is_between);
         self.has_asked |= commands > 0;
         match (was_amid, self.is_amid) {
             (true, true) if commands == 0 => {}
-            (_, true) => timer.reset(Instant::now() + bounds.header_timeout),
-            (true, false) => timer.reset(Instant::now() + bounds.idle_timeout),
+            (_, true) => timer.set(sleep(bounds.header_timeout)),
+            (true, false) => timer.set(sleep(bounds.idle_timeout)),
             (false, false) => {}
         }
     }
 
     /// What follows when the timer has run out.
-    fn ends(&mut self, timer: Pin<&mut Sleep>, bounds: &Bounds) -> Option<End> {
+    fn ends(&mut self, mut timer: Pin<&mut Sleep>, bounds: &Bounds) -> Option<End> {
         match (self.is_amid, std::mem::take(&mut self.has_asked)) {
             (true, _) => Some(End::TooSlow),
             (false, false) => Some(End::Closed),
             (false, true) => {
-                timer.reset(Instant::now() + bounds.idle_timeout);
+                timer.set(sleep(bounds.idle_timeout));
                 None
             }
         }
