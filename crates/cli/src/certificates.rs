@@ -7,18 +7,14 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
+use std::sync::mpsc::Receiver;
 
-use anyhow::Context as _;
 use tidegate_server::{Metrics, Part, Pem, Tls, TlsError};
 
 use crate::flags::Wrong;
 use crate::say;
+use crate::watching::{self, Occasion};
 
-/// How often they are looked at.
-const EVERY: Duration = Duration::from_secs(1);
 /// The largest file, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -110,17 +106,10 @@ impl CertificateWatch {
     /// # Errors
     /// There is no thread.
     pub(crate) fn start(mut self, hang_ups: Receiver<()>) -> anyhow::Result<()> {
-        let work = move || {
-            loop {
-                match hang_ups.recv_timeout(EVERY) {
-                    Ok(()) => self.settle(self.files.found()),
-                    Err(RecvTimeoutError::Timeout) => self.look(),
-                    Err(RecvTimeoutError::Disconnected) => return,
-                }
-            }
-        };
-        thread::Builder::new().name("tidegate-certs".to_owned()).spawn(work).context("no thread for certificates")?;
-        Ok(())
+        watching::start("tidegate-certs", hang_ups, move |occasion| match occasion {
+            Occasion::Told => self.settle(self.files.found()),
+            Occasion::Routine => self.look(),
+        })
     }
 
     fn look(&mut self) {

@@ -3,11 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
+use std::sync::mpsc::Receiver;
 
-use anyhow::Context as _;
 use clap::Args;
 use tidegate::policy::descriptor_rules::{self, DescriptorRules, RuleFile};
 use tidegate::redis::RedisStore;
@@ -18,9 +15,8 @@ use crate::flags::Wrong;
 use crate::rule_files::{FoundFiles, RuleFiles, RuleWatch};
 use crate::say;
 use crate::screen::QUOTAS_MAX;
+use crate::watching::{self, Occasion};
 
-/// How often the files are looked at.
-const EVERY: Duration = Duration::from_secs(1);
 /// Rules that are shown; the others are counted.
 const RULES_SHOWN_MAX: usize = 20;
 
@@ -140,18 +136,13 @@ impl Imported {
         let (book, desk) = (server.rules().clone(), Arc::clone(server.desk()));
         let name = files.name();
         let mut watch = RuleWatch::new(files, contents);
-        let work = move || {
-            loop {
-                let found = match hang_ups.recv_timeout(EVERY) {
-                    Ok(()) => Some(watch.look().clone()),
-                    Err(RecvTimeoutError::Timeout) => watch.changed().cloned(),
-                    Err(RecvTimeoutError::Disconnected) => return,
-                };
-                found.iter().for_each(|found| replace(&name, found, reading, &book, &desk));
-            }
-        };
-        thread::Builder::new().name("tidegate-rules".to_owned()).spawn(work).context("no thread for rules")?;
-        Ok(())
+        watching::start("tidegate-rules", hang_ups, move |occasion| {
+            let found = match occasion {
+                Occasion::Told => Some(watch.look().clone()),
+                Occasion::Routine => watch.changed().cloned(),
+            };
+            found.iter().for_each(|found| replace(&name, found, reading, &book, &desk));
+        })
     }
 
     /// The rules, each in a line.

@@ -38,6 +38,7 @@ mod state_file;
 mod store;
 mod trust_files;
 mod tune;
+mod watching;
 
 use std::process::ExitCode;
 

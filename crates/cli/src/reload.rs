@@ -5,11 +5,8 @@
 //! words and in the metrics.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
+use std::sync::mpsc::Receiver;
 
-use anyhow::Context as _;
 use tidegate::Store;
 use tidegate::policy::file::Setting;
 use tidegate_server::{Clock, Desk};
@@ -20,9 +17,7 @@ use crate::file_watch::{FileWatch, Found};
 use crate::say;
 use crate::screen::Screen;
 use crate::settings::ProxyFlags;
-
-/// How often the file is looked at.
-const EVERY: Duration = Duration::from_secs(1);
+use crate::watching::{self, Occasion};
 
 /// What it takes to put a file in force.
 pub(crate) struct Reload<S> {
@@ -41,18 +36,13 @@ impl<S: Store + 'static> Reload<S> {
     /// # Errors
     /// There is no thread.
     pub(crate) fn start(mut self, hang_ups: Receiver<()>) -> anyhow::Result<()> {
-        let work = move || {
-            loop {
-                let found = match hang_ups.recv_timeout(EVERY) {
-                    Ok(()) => Some(self.watch.look().clone()),
-                    Err(RecvTimeoutError::Timeout) => self.watch.changed().cloned(),
-                    Err(RecvTimeoutError::Disconnected) => return,
-                };
-                found.iter().for_each(|found| self.put_in_force(found));
-            }
-        };
-        thread::Builder::new().name("tidegate-reload".to_owned()).spawn(work).context("no thread for reloads")?;
-        Ok(())
+        watching::start("tidegate-reload", hang_ups, move |occasion| {
+            let found = match occasion {
+                Occasion::Told => Some(self.watch.look().clone()),
+                Occasion::Routine => self.watch.changed().cloned(),
+            };
+            found.iter().for_each(|found| self.put_in_force(found));
+        })
     }
 
     fn put_in_force(&self, found: &Found) {
