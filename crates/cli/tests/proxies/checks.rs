@@ -1,15 +1,13 @@
 //! What holds behind each of the proxies.
 
-use std::fs;
 use std::net::SocketAddr;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::api::{Api, Seen, answer};
 use crate::front::{Away, Front, Recipe, nobody, shown_file};
 use crate::support::http::{Connection, Reply, get, request};
 use crate::support::program::{Proxy, command};
-use crate::support::{PATIENCE, free_address};
+use crate::support::{free_address, freeze};
 
 /// What the file on the page lets pass at once. The next one is back after 36 seconds.
 const BURST: usize = 20;
@@ -155,7 +153,7 @@ pub(crate) fn while_tidegate_is_away(recipe: &Recipe) {
         let tidegate = tidegate(address, &[]);
         let counted = get(front.address, "/");
         assert!(counted.field("ratelimit").is_some(), "when it is back, it is asked: {counted:?}");
-        freeze(&tidegate);
+        freeze(tidegate.id());
         goes_on(&api, &front);
         tidegate.signal("CONT");
         drop(tidegate);
@@ -167,22 +165,6 @@ pub(crate) fn while_tidegate_is_away(recipe: &Recipe) {
     assert_eq!(told.status, recipe.closed_status, "{told:?}");
     assert_eq!(told.field("retry-after").is_some(), recipe.can_go_on && !recipe.asks_below, "{told:?}");
     assert_eq!(api.seen(), []);
-}
-
-/// Stops a process without ending it: its sockets stay open, and nothing answers. Threads that run take the signal a
-/// little later.
-fn freeze(server: &Proxy) {
-    server.signal("STOP");
-    let is_stopped = |thread: fs::DirEntry| {
-        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
-        stat.rsplit_once(") ").is_none_or(|(_, state)| state.starts_with('T'))
-    };
-    let since = Instant::now();
-    let threads = format!("/proc/{}/task", server.id());
-    while !fs::read_dir(&threads).unwrap().map_while(Result::ok).all(is_stopped) {
-        assert!(since.elapsed() < PATIENCE, "it goes on");
-        thread::sleep(Duration::from_millis(1));
-    }
 }
 
 #[track_caller]

@@ -54,7 +54,7 @@ impl Redis {
 
     /// Stops the process without ending it: its sockets stay open, and nothing answers.
     pub(crate) fn freeze(&self) {
-        self.signal("STOP");
+        super::freeze(self.child.id());
     }
 
     pub(crate) fn thaw(&self) {
