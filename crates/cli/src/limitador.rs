@@ -3,11 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
+use std::sync::mpsc::Receiver;
 
-use anyhow::Context as _;
 use clap::Args;
 use tidegate::policy::limitador::{Limits, read};
 use tidegate::redis::RedisStore;
@@ -19,9 +16,8 @@ use crate::file_watch::{FileWatch, Found};
 use crate::flags::Wrong;
 use crate::say;
 use crate::screen::QUOTAS_MAX;
+use crate::watching::{self, Occasion};
 
-/// How often the file is looked at.
-const EVERY: Duration = Duration::from_secs(1);
 /// Limits that are shown; the others are counted.
 const LIMITS_SHOWN_MAX: usize = 20;
 
@@ -106,18 +102,13 @@ impl LimitadorLimits {
         server.limits().replace(limits);
         let (book, desk) = (server.limits().clone(), Arc::clone(server.desk()));
         let mut watch = FileWatch::new(file.clone(), contents);
-        let work = move || {
-            loop {
-                let found = match hang_ups.recv_timeout(EVERY) {
-                    Ok(()) => Some(watch.look().clone()),
-                    Err(RecvTimeoutError::Timeout) => watch.changed().cloned(),
-                    Err(RecvTimeoutError::Disconnected) => return,
-                };
-                found.iter().for_each(|found| replace(&file, found, reading, &book, &desk));
-            }
-        };
-        thread::Builder::new().name("tidegate-limits".to_owned()).spawn(work).context("no thread for limits")?;
-        Ok(())
+        watching::start("tidegate-limits", hang_ups, move |occasion| {
+            let found = match occasion {
+                Occasion::Told => Some(watch.look().clone()),
+                Occasion::Routine => watch.changed().cloned(),
+            };
+            found.iter().for_each(|found| replace(&file, found, reading, &book, &desk));
+        })
     }
 
     /// The limits, each in a line.

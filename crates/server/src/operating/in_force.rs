@@ -122,7 +122,6 @@ impl<S: Store + 'static> Observed<S> {
     }
 }
 
-#[allow(dead_code, reason = "faces that speak no HTTP come next")]
 impl<S: Store + 'static> Observed<S> {
     /// Decides on what is no request of HTTP, counts the decision, and calls `with` with it.
     ///
