@@ -1,7 +1,8 @@
-//! The faces of Tidegate that listen: a reverse proxy, and beside it what an operator looks at.
+//! The faces of Tidegate that listen: a reverse proxy, a decision server, and beside both what an operator looks at.
 //!
-//! What is here moves requests. It does not know how a decision is made: limits come as a tower layer around
-//! [`Proxy`] or [`Jokes`], and what the layer denies never reaches them. [`Gateway`] is where the parts meet.
+//! What is here moves requests and answers questions. It does not know how a decision is made. Before [`Proxy`] or
+//! [`Jokes`] limits come as a tower layer, and what the layer denies never reaches them: [`Gateway`] is where these meet.
+//! A [`DecisionServer`] asks for others. Both have one [`Desk`]: policies in force over a store, metrics, an operator.
 //!
 //! - Each face takes a bound listener and a future that ends it, so a test runs it on port 0.
 //! - Each worker is one thread with one runtime; only buckets and counters are shared.
@@ -9,8 +10,10 @@
 //! - No clock is read here: time-outs are the runtime's, and who wants to know how long something took hands in a clock.
 //!
 //! The rooms, in the order in which a request comes through them: `client` (from a socket to a request), `gateway` (the
-//! limits around what follows), `proxy` (the road between), `upstream` (to an answer); beside them `operating` (what an
-//! operator sees and does) and `telling` (metrics, access log, traces). Each says at its head what to read first.
+//! limits around what follows), `proxy` (the road between), `upstream` (to an answer). Those of a question: `client`,
+//! then `api` (over HTTP, with `json`), `grpc` and `envoy` (the rate limit service) or `resp` (the Redis protocol), with
+//! what is `imported` from other services. Beside them `operating` (what an operator sees and does) and `telling`
+//! (metrics, access log, traces). Each says at its head what to read first.
 
 #![forbid(unsafe_code)]
 
@@ -22,12 +25,11 @@ mod desk;
 mod envoy;
 mod gateway;
 mod grpc;
+mod imported;
 mod json;
-mod limit_book;
 mod operating;
 mod proxy;
 mod resp;
-mod rules;
 mod telling;
 mod undone;
 mod upstream;
@@ -48,13 +50,13 @@ pub use desk::{AccessLogSetup, Desk, DeskSetup, Notice, TraceSetup};
 pub use envoy::{EnvoyHeaders, RateLimitSetup, UnknownEnvoyHeaders};
 pub use gateway::{Gateway, GatewaySetup};
 pub use grpc::{GrpcBody, GrpcSetup};
-pub use limit_book::LimitBook;
+pub use imported::limits::LimitBook;
+pub use imported::rules::RuleBook;
 pub use operating::admin::{Admin, AdminToken, AdminTokenError};
 pub use operating::operation::OperationSetup;
 pub use proxy::joke::Jokes;
 pub use proxy::service::{Answer, Clock, Proxy, ProxySetup};
 pub use resp::{Password, Resp, RespMetrics, RespSetup, resp_bounds};
-pub use rules::RuleBook;
 pub use telling::access_log::{LogFormat, LogTarget, UnknownFormat};
 pub use telling::admin_metrics::AdminMetrics;
 pub use telling::config_metrics::ConfigMetrics;

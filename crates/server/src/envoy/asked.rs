@@ -10,8 +10,8 @@ use tidegate_policy::{Charging, Described, Entry, Keys, Peer, Policies};
 
 use super::messages::{RateLimitDescriptor, RateLimitRequest};
 use crate::grpc::status::CallError;
-use crate::limit_book::Imported;
-use crate::rules::Rules;
+use crate::imported::limits::Imported;
+use crate::imported::rules::Rules;
 
 /// The most descriptors of a call.
 const DESCRIPTORS_MAX: usize = 64;

@@ -11,9 +11,9 @@ use super::asked::{Asked, Asking, Entries, Hits, Manner, Met, Room};
 use super::messages::{Code, DescriptorStatus, RateLimitRequest, RateLimitResponse};
 use super::statuses::{Named, overall, statuses};
 use crate::grpc::status::{CallError, Code as GrpcCode};
-use crate::limit_book::Imported;
+use crate::imported::limits::Imported;
+use crate::imported::rules::Rules;
 use crate::operating::in_force::InForce;
-use crate::rules::Rules;
 use crate::telling::record::Ruling;
 
 /// What is in force while one call is decided.

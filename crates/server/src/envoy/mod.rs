@@ -24,8 +24,8 @@ use tidegate_core::{Algorithm, Handling, Mode, Store};
 
 pub use self::headers::{EnvoyHeaders, UnknownEnvoyHeaders};
 use crate::desk::Desk;
+use crate::imported::rules::RuleBook;
 use crate::operating::in_force::Observed;
-use crate::rules::RuleBook;
 use crate::{Clock, LimitBook, LimitMetrics, LimitName, LimitSet, Metrics};
 
 /// The names of the one limit under which all limits are counted that calls bring.

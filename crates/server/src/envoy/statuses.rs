@@ -8,7 +8,7 @@ use tidegate_policy::descriptor_rules::CallUnit;
 
 use super::asked::{Asked, Met};
 use super::messages::{Code, CurrentLimit, DescriptorStatus};
-use crate::limit_book::Imported;
+use crate::imported::limits::Imported;
 
 /// Where limits have names that a call is told.
 #[derive(Clone, Copy)]

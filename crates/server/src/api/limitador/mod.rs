@@ -19,7 +19,7 @@ use super::refusal::Refusal;
 use super::rendered::json;
 use super::{Face, body, query};
 use crate::ProxyBody;
-use crate::limit_book::Imported;
+use crate::imported::limits::Imported;
 
 /// How often a report is tried that finds less room than a look has shown.
 const REPORTS_MAX: usize = 4;

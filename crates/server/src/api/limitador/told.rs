@@ -12,7 +12,7 @@ use tidegate_policy::limitador::{Charged, Limit};
 use crate::ProxyBody;
 use crate::api::refusal::Refusal;
 use crate::api::rendered;
-use crate::limit_book::Imported;
+use crate::imported::limits::Imported;
 use crate::operating::admin::decoded;
 
 /// The answer to who asks whether something may pass.
