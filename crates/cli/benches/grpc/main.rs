@@ -1,8 +1,8 @@
 //! Calls of Envoy's rate limit service, beside the gRPC calls of throttlecrab's server.
 //!
 //! ```text
-//! cargo install throttlecrab-server --version 0.4.40    # what is measured beside us
-//! cargo bench -p tidegate-cli --bench grpc              # a minute
+//! cargo install throttlecrab-server --version 0.4.40 --locked --root target/peers    # it needs protoc
+//! cargo bench -p tidegate-cli --bench grpc     # a minute
 //! ```
 //!
 //! h2load calls both over the same number of connections, in rounds that take turns. Each call is charged to one key
@@ -25,6 +25,7 @@ use self::process::{Server, free_address, version};
 const ROUNDS: usize = 5;
 const CONNECTIONS: &str = "50";
 const CALLS: u32 = 100_000;
+const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/peers/bin/throttlecrab-server");
 
 /// The targets: processor time for each call, and the time of the slow ones.
 const TIME_MAX: f64 = 1.0;
@@ -60,7 +61,7 @@ struct Cost {
 }
 
 fn main() -> io::Result<()> {
-    let (Some(load), Some(peer)) = (version("h2load", "--version"), version("throttlecrab-server", "--version")) else {
+    let (Some(load), Some(peer)) = (version("h2load", "--version"), version(PEER, "--version")) else {
         println!(
             "h2load (package nghttp2-client) or throttlecrab-server is not installed; the head of this bench says how"
         );
@@ -88,7 +89,7 @@ fn main() -> io::Result<()> {
 
 fn throttlecrab() -> io::Result<Server> {
     let address = free_address()?;
-    let mut command = Command::new("throttlecrab-server");
+    let mut command = Command::new(PEER);
     command.args(["--grpc", "--grpc-host", "127.0.0.1", "--grpc-port", &address.port().to_string()]);
     command.args(["--log-level", "error"]);
     Server::start(command, address)
