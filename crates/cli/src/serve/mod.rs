@@ -1,6 +1,7 @@
 //! `tidegate serve`: decisions for whoever asks, in a protocol that clients speak already.
 
-use std::fmt;
+mod bound;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use tidegate_server::{
     ListenAddress, Listener, OperationSetup, Password, RespSetup, ServedBy, StoreLevel, Tls, api_bounds, resp_bounds,
 };
 
+use self::bound::Bound;
 use crate::announce;
 use crate::call_flags;
 use crate::callers;
@@ -35,9 +37,6 @@ use crate::{say, signals, trust_files};
 
 /// The environment variable that holds the password of clients, which does not belong into the list of processes.
 const PASSWORD_VARIABLE: &str = "TIDEGATE_RESP_PASSWORD";
-
-/// What a first call over HTTP asks.
-const TRIED: &str = r#"--json '{"charges": [{"limit": "60/min", "key": "user-42"}]}'"#;
 
 /// Answer whoever asks whether a caller may pass: over HTTP, and over the Redis protocol with CL.THROTTLE, as services
 /// ask redis-cell, or with THROTTLE; and over gRPC as Envoy's rate limit service.
@@ -134,14 +133,6 @@ struct Counted<S> {
     /// In words.
     place: String,
     warning: Option<String>,
-}
-
-/// The addresses of the faces, as they were found.
-struct Bound {
-    http: Option<ListenAddress>,
-    grpc: Option<ListenAddress>,
-    resp: Option<ListenAddress>,
-    is_secure: bool,
 }
 
 impl Serve {
@@ -356,54 +347,6 @@ impl Start {
             clock,
         };
         reload.start(signals::hang_ups()?)
-    }
-}
-
-impl fmt::Display for Bound {
-    /// All addresses, as URLs.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let secure = if self.is_secure { "s" } else { "" };
-        let faces = [("http", &self.http), ("grpc", &self.grpc), ("redis", &self.resp)];
-        let urls = faces.into_iter().filter_map(|(scheme, address)| match address.as_ref()? {
-            ListenAddress::Tcp { address, .. } => Some(format!("{scheme}{secure}://{address}")),
-            unix @ ListenAddress::Unix { .. } => Some(unix.to_string()),
-        });
-        f.write_str(&urls.collect::<Vec<_>>().join(" and "))
-    }
-}
-
-impl Bound {
-    fn trial(&self) -> String {
-        let tls = if self.is_secure { "--tls " } else { "" };
-        match (&self.resp, &self.http) {
-            (Some(ListenAddress::Tcp { address, .. }), _) => {
-                let (ip, port) = (address.ip(), address.port());
-                format!("redis-cli {tls}-h {ip} -p {port} cl.throttle user-42 15 30 60")
-            }
-            (Some(ListenAddress::Unix { path, .. }), _) => {
-                format!("redis-cli {tls}-s {} cl.throttle user-42 15 30 60", path.display())
-            }
-            (None, Some(ListenAddress::Unix { path, .. })) => {
-                format!("curl --unix-socket {} http://localhost/v1/check {TRIED}", path.display())
-            }
-            (None, Some(ListenAddress::Tcp { address, .. })) => {
-                format!("curl http{}://{address}/v1/check {TRIED}", if self.is_secure { "s" } else { "" })
-            }
-            (None, None) => self.grpc_trial(),
-        }
-    }
-}
-
-impl Bound {
-    fn grpc_trial(&self) -> String {
-        let clear = if self.is_secure { "" } else { "-plaintext " };
-        match &self.grpc {
-            Some(ListenAddress::Tcp { address, .. }) => format!("grpcurl {clear}{address} grpc.health.v1.Health/Check"),
-            Some(ListenAddress::Unix { path, .. }) => {
-                format!("grpcurl {clear}-unix {} grpc.health.v1.Health/Check", path.display())
-            }
-            None => String::new(),
-        }
     }
 }
 
