@@ -239,7 +239,7 @@ fn redis_cli_and_redis_benchmark_work_as_they_are() {
         String::from_utf8(output.stdout).unwrap()
     };
     assert_eq!(redis_cli(&["cl.throttle", "user", "15", "30", "60"]), "0\n16\n15\n-1\n2\n");
-    assert_eq!(redis_cli(&["-3", "throttle", "crab", "5", "5", "60"]), "1\n5\n4\n12\n0\n");
+    assert_eq!(redis_cli(&["-3", "throttle", "crab", "5", "5", "60"]), "1\n5\n4\n48\n0\n");
     assert!(redis_cli(&["get", "x"]).contains("ERR unknown command 'get'"));
     let mut benchmark = Command::new("redis-benchmark");
     benchmark.args(["-p", &port, "-q", "-n", "20000", "-P", "16", "-r", "1000"]);
