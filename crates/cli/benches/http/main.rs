@@ -110,7 +110,7 @@ impl Contestant {
 fn tidegate() -> io::Result<Server> {
     let address = free_address()?;
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-    command.args(["serve", "--http", &address.to_string(), "--resp", "off", "--admin", "off", "--workers", "1"]);
+    command.args(["serve", "--http", &address.to_string(), "--grpc", "off", "--resp", "off", "--admin", "off"]);
     Server::start(command, address)
 }
 
