@@ -25,6 +25,19 @@ fn a_client_of_the_published_files_agrees_on_every_field() {
 }
 
 #[test]
+fn the_access_log_tells_of_each_call() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let log = folder.path().join("access.log");
+    let mut asked = asked(&["--access-log", log.to_str().unwrap(), "--ratelimit-headers", "ratelimit"]);
+    python::run("../envoy/calls.py", &[asked.grpc.to_string(), "fixed-window".to_owned()]);
+    asked.server.signal("TERM");
+    assert!(asked.server.ended().success());
+    let told = std::fs::read_to_string(&log).unwrap();
+    let call = "\"POST /envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit HTTP/2.0\" 200";
+    assert!(told.matches(call).count() >= 200, "{told}");
+}
+
+#[test]
 fn a_connection_that_is_old_ends_after_its_calls() {
     let asked = asked(&["--grpc-connection-age", "1s"]);
     let client = python::Server::start("../envoy/aging.py", &[asked.grpc.to_string()]);

@@ -30,7 +30,7 @@ use self::status::{CallError, Code};
 use crate::client::serve::serve_all;
 use crate::desk::Desk;
 use crate::envoy::{RateLimits, files};
-use crate::{Believed, Bounds, Connections, Entrance, Listener, Setup};
+use crate::{Bounds, Entrance, Listener, Setup};
 
 const RATE_LIMITS: &str = "envoy.service.ratelimit.v3.RateLimitService";
 const HEALTH: &str = "grpc.health.v1.Health";
@@ -51,8 +51,7 @@ pub(crate) struct Grpc<S>(Arc<Face<S>>);
 
 struct Face<S> {
     setup: GrpcSetup,
-    believed: Believed,
-    connections: Connections,
+    desk: Arc<Desk<S>>,
     limits: Arc<RateLimits<S>>,
     reporter: HealthReporter,
     health: Streaming,
@@ -66,13 +65,12 @@ type Answer<B> = Pin<Box<dyn Future<Output = Response<B>> + Send>>;
 type Streaming = Arc<dyn Fn(Request<Incoming>) -> Answer<tonic::body::Body> + Send + Sync>;
 
 impl<S: Store + 'static> Grpc<S> {
-    pub(crate) fn new(desk: &Desk<S>, limits: Arc<RateLimits<S>>, setup: GrpcSetup) -> Self {
+    pub(crate) fn new(desk: Arc<Desk<S>>, limits: Arc<RateLimits<S>>, setup: GrpcSetup) -> Self {
         let (reporter, _) = health_reporter();
         set_health(&reporter, ServingStatus::Serving);
         Self(Arc::new(Face {
             setup,
-            believed: desk.believed.clone(),
-            connections: desk.metrics.connections.clone(),
+            desk,
             limits,
             health: streaming(HealthServer::new(HealthService::from_health_reporter(reporter.clone()))),
             reporter,
@@ -86,15 +84,15 @@ impl<S: Store + 'static> Grpc<S> {
         let face = &*self.0;
         let setup = Setup {
             bounds: face.setup.bounds.clone(),
-            entrance: Entrance { trust: face.believed.clone(), ..face.setup.entrance.clone() },
-            connections: face.connections.clone(),
+            entrance: Entrance { trust: face.desk.believed.clone(), ..face.setup.entrance.clone() },
+            connections: face.desk.metrics.connections.clone(),
         };
         let shutdown = async {
             shutdown.await;
             // Who watches hears of it before the connection ends.
             set_health(&face.reporter, ServingStatus::NotServing);
         };
-        serve_all(listeners, self.clone(), setup, shutdown).await
+        serve_all(listeners, face.desk.recorded(self.clone()), setup, shutdown).await
     }
 }
 
