@@ -25,6 +25,8 @@ const KEYS: usize = 1_000_000;
 const PIPELINE: usize = 1_000;
 const RESTING: usize = 10_000;
 const DRIPPING: usize = 1_000;
+/// After so long a client is at rest.
+const REST: Duration = Duration::from_secs(6);
 /// A drip each second, for so many.
 const DRIPS: u32 = 10;
 /// Calls one after the other of somebody else.
@@ -72,6 +74,9 @@ fn resting(face: &str, ask: &[u8], answer: &[u8]) -> io::Result<()> {
         assert_eq!(said, answer, "{}", String::from_utf8_lossy(&said));
         clients.push(client);
     }
+    let come = resident(&server)? - before;
+    println!("{RESTING} clients that have just come to {face}: {come:.1} MiB");
+    thread::sleep(REST);
     report(&format!("{RESTING} clients that rest at {face}"), resident(&server)? - before, RESTING_MAX);
     Ok(())
 }

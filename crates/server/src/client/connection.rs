@@ -7,25 +7,25 @@ use std::error::Error;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Poll, ready};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
-use hyper::server::conn::{http1, http2};
 use tower_service::Service;
 
 use crate::client::age::{Age, Aged};
 use crate::client::entrance::{Entered, Refused};
-use crate::client::http2::Streams;
+use crate::client::http1::Conversation;
+use crate::client::http2::{self, Streams};
 use crate::client::observed::{Observed, Said};
 use crate::client::progress::Progress;
 use crate::client::socket::Plain;
 use crate::client::stream::Stream;
 use crate::client::tether::Tether;
 use crate::client::watchdog::{Bite, Watchdog};
-use crate::{Bounds, Drain, Peer, Setup};
+use crate::{Drain, Peer, Setup};
 
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,15 @@ pub(crate) enum End {
     TooSlow,
     /// It never came to speak HTTP.
     Refused(Refused),
+}
+
+/// What goes on over a connection, in either version of HTTP. It is over when it is ready.
+pub(crate) trait Converse: Future<Output = hyper::Result<()>> {
+    /// Holds as little as it can until the client sends something, if nothing is under way.
+    fn rest(self: Pin<&mut Self>, cx: &mut Context<'_>);
+
+    /// Tells the client that it ends after the requests that it has.
+    fn farewell(self: Pin<&mut Self>);
 }
 
 /// A connection that was accepted.
@@ -81,11 +90,11 @@ where
         let streams = Streams::new(bounds.stall_timeout);
         let service = service.on_streams(streams.clone(), bounds.header_fields_max);
         // Boxed, since it is larger than one of HTTP/1.1, of which there are more.
-        let mut connection = Box::pin(crate::client::http2::builder(bounds, streams).serve_connection(stream, service));
-        until_end(connection.as_mut(), http2::Connection::graceful_shutdown, watchdog, age, drain).await
+        let mut connection = Box::pin(http2::builder(bounds, streams).serve_connection(stream, service));
+        until_end(connection.as_mut(), watchdog, age, drain).await
     } else {
-        let connection = pin!(http1(bounds).serve_connection(stream, service).with_upgrades());
-        until_end(connection, http1::UpgradeableConnection::graceful_shutdown, watchdog, age, drain).await
+        let connection = pin!(Conversation::new(bounds, stream, service, progress));
+        until_end(connection, watchdog, age, drain).await
     };
     if end == End::Closed {
         tether.gone().await;
@@ -102,10 +111,9 @@ async fn in_time<F: Future>(mut entering: Pin<&mut F>, mut watchdog: Pin<&mut Wa
     .await
 }
 
-/// Serves a connection until it ends, or has to. `farewell` tells it to end after the requests that it has.
-async fn until_end<C: Future<Output = hyper::Result<()>>>(
-    mut connection: Pin<&mut C>,
-    farewell: fn(Pin<&mut C>),
+/// Serves a connection until it ends, or has to.
+async fn until_end(
+    mut connection: Pin<&mut impl Converse>,
     mut watchdog: Pin<&mut Watchdog>,
     mut age: Age,
     drain: &Drain,
@@ -116,12 +124,12 @@ async fn until_end<C: Future<Output = hyper::Result<()>>>(
     poll_fn(|cx| {
         if !drained && (drain.has_started() || (!listening && draining.as_mut().poll(cx).is_ready())) {
             drained = true;
-            farewell(connection.as_mut());
+            connection.as_mut().farewell();
         }
         listening = true;
         while let Poll::Ready(aged) = age.poll(cx) {
             match aged {
-                Aged::Old => farewell(connection.as_mut()),
+                Aged::Old => connection.as_mut().farewell(),
                 Aged::Over => return Poll::Ready(End::Closed),
             }
         }
@@ -131,19 +139,11 @@ async fn until_end<C: Future<Output = hyper::Result<()>>>(
             }
             match ready!(watchdog.as_mut().poll(cx)) {
                 Bite::Slow => return Poll::Ready(End::TooSlow),
+                Bite::Quiet => connection.as_mut().rest(cx),
                 Bite::Idle => return Poll::Ready(End::Closed),
-                Bite::Warning => farewell(connection.as_mut()),
+                Bite::Warning => connection.as_mut().farewell(),
             }
         }
     })
     .await
-}
-
-fn http1(bounds: &Bounds) -> http1::Builder {
-    let mut http = http1::Builder::new();
-    http.max_buf_size(bounds.header_bytes())
-        .max_header_size(bounds.header_bytes())
-        .max_headers(bounds.header_fields_max)
-        .header_read_timeout(None);
-    http
 }

@@ -4,6 +4,7 @@
 //! that takes nothing of one answer loses that stream alone; one that takes nothing at all loses the connection, which
 //! the socket sees (`stream.rs`).
 
+use std::error::Error;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -11,15 +12,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use http::Request;
+use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderValue};
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
 use hyper::rt::Executor;
-use hyper::server::conn::http2;
+use hyper::server::conn::http2::{Builder, Connection};
 use hyper_util::rt::TokioTimer;
 use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep};
+use tower_service::Service;
 
 use crate::Bounds;
+use crate::client::connection::Converse;
+use crate::client::observed::Observed;
+use crate::client::stream::Stream;
 
 /// Requests that one connection may have in flight.
 const STREAMS_MAX: u32 = 128;
@@ -36,8 +44,8 @@ const RESETS_MAX: usize = 20;
 const MISTAKES_MAX: usize = 64;
 
 /// HTTP/2 within these bounds.
-pub(crate) fn builder(bounds: &Bounds, streams: Streams) -> http2::Builder<Streams> {
-    let mut http = http2::Builder::new(streams);
+pub(crate) fn builder(bounds: &Bounds, streams: Streams) -> Builder<Streams> {
+    let mut http = Builder::new(streams);
     http.timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_MAX)
         .max_header_list_size(u32::try_from(bounds.header_bytes()).unwrap_or(u32::MAX))
@@ -50,6 +58,22 @@ pub(crate) fn builder(bounds: &Bounds, streams: Streams) -> http2::Builder<Strea
         .keep_alive_interval(bounds.stall_timeout / 2)
         .keep_alive_timeout(bounds.stall_timeout / 2);
     http
+}
+
+impl<S, B> Converse for Connection<Stream, Observed<S>, Streams>
+where
+    S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Into<Box<dyn Error + Send + Sync>> + Send,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    /// It has to stay: what both sides agreed on lasts as long as the connection.
+    fn rest(self: Pin<&mut Self>, _: &mut Context<'_>) {}
+
+    fn farewell(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
 }
 
 /// Makes a request's fields what they would be in HTTP/1.1, which is what the upstream and the policies know.

@@ -1,7 +1,7 @@
 //! The client's side: from a socket that is accepted to a request, and to the end of service.
 //!
 //! Read `serve` and `doors` (accepting, on all workers), `entrance` (who the client is, TLS, which version of HTTP),
-//! `connection` and `http2` (one of them, to its end), `observed` and `called` (what is noted of each request).
+//! `connection`, `http1` and `http2` (one of them, to its end), `observed` and `called` (what is noted of each request).
 
 pub(crate) mod age;
 pub(crate) mod believed;
@@ -11,6 +11,7 @@ pub(crate) mod connections;
 pub(crate) mod doors;
 pub(crate) mod drain;
 pub(crate) mod entrance;
+pub(crate) mod http1;
 pub(crate) mod http2;
 pub(crate) mod listen;
 pub(crate) mod observed;

@@ -31,6 +31,10 @@ pub(crate) struct Progress {
     is_multiplexed: AtomicBool,
     /// The present request announced a body.
     has_body: AtomicBool,
+    /// The client takes nothing of what is sent to it.
+    is_stalled: AtomicBool,
+    /// HTTP ends here for now, and the socket stays.
+    is_resting: AtomicBool,
 }
 
 impl Progress {
@@ -41,6 +45,8 @@ impl Progress {
             in_flight: AtomicU32::new(0),
             is_multiplexed: AtomicBool::new(false),
             has_body: AtomicBool::new(false),
+            is_stalled: AtomicBool::new(false),
+            is_resting: AtomicBool::new(false),
         }
     }
 
@@ -69,6 +75,27 @@ impl Progress {
     pub(crate) fn multiplexes(&self) {
         self.is_multiplexed.store(true, Relaxed);
         self.phase.store(Phase::Idle as u8, Relaxed);
+    }
+
+    /// The client takes nothing of what is sent to it, or does so again.
+    pub(crate) fn stalls(&self, is_stalled: bool) {
+        self.is_stalled.store(is_stalled, Relaxed);
+    }
+
+    /// HTTP is to end while the socket stays; false, and nothing changes, if something is under way.
+    pub(crate) fn begin_rest(&self) -> bool {
+        let may_rest = self.phase() == Phase::Idle && !self.is_multiplexed() && !self.is_stalled.load(Relaxed);
+        self.is_resting.store(may_rest, Relaxed);
+        may_rest
+    }
+
+    /// From here on HTTP ends with the socket.
+    pub(crate) fn end_rest(&self) {
+        self.is_resting.store(false, Relaxed);
+    }
+
+    pub(crate) fn is_resting(&self) -> bool {
+        self.is_resting.load(Relaxed)
     }
 
     pub(crate) fn is_multiplexed(&self) -> bool {

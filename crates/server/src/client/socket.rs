@@ -35,6 +35,20 @@ impl Socket {
     pub(crate) fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
     }
+
+    /// Ready when something has come, or the end, or an error, since a read last found nothing.
+    pub(crate) fn poll_comes(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let plain = match self {
+            Self::Plain(plain) => plain,
+            // A read finds nothing only when all was taken of what is deciphered already.
+            Self::Tls(stream) => stream.get_ref().0,
+        };
+        let comes = match &plain.kernel {
+            Kernel::Tcp(socket) => socket.poll_read_ready(cx),
+            Kernel::Unix(socket) => socket.poll_read_ready(cx),
+        };
+        comes.map(drop)
+    }
 }
 
 impl Plain {

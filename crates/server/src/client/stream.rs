@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, ReadBuf};
@@ -31,6 +32,8 @@ const COALESCED_BYTES_MAX: usize = 1024;
 /// A client's socket.
 pub(crate) struct Stream {
     socket: TokioIo<Socket>,
+    /// What was read already, and comes first.
+    unread: Bytes,
     tethered: Tethered,
     progress: Arc<Progress>,
     stall_timeout: Duration,
@@ -47,7 +50,19 @@ struct Linger {
 
 impl Stream {
     pub(crate) fn new(socket: Socket, tethered: Tethered, progress: Arc<Progress>, stall_timeout: Duration) -> Self {
-        Self { socket: TokioIo::new(socket), tethered, progress, stall_timeout, stall: None, linger: None }
+        let (socket, unread) = (TokioIo::new(socket), Bytes::new());
+        Self { socket, unread, tethered, progress, stall_timeout, stall: None, linger: None }
+    }
+
+    /// Takes back what was read and not used.
+    pub(crate) fn unread(&mut self, bytes: Bytes) {
+        // Also bytes of which none are left hold the buffer that they were read into.
+        self.unread = if bytes.is_empty() { Bytes::new() } else { bytes };
+    }
+
+    /// Ready when there is something to read, or an end. Nothing is set aside for it.
+    pub(crate) fn poll_comes(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.unread.is_empty() { self.socket.inner().poll_comes(cx) } else { Poll::Ready(()) }
     }
 
     /// After an upgrade nobody but the tether says that the connection has to end.
@@ -63,10 +78,14 @@ impl Stream {
         if written.is_ready() {
             if self.stall.is_some() {
                 self.stall = None;
+                self.progress.stalls(false);
             }
             return written;
         }
         self.unless_cut(cx)?;
+        if self.stall.is_none() {
+            self.progress.stalls(true);
+        }
         let timeout = self.stall_timeout;
         let stall = self.stall.get_or_insert_with(|| Box::pin(sleep(timeout)));
         ready!(stall.as_mut().poll(cx));
@@ -90,7 +109,19 @@ impl Stream {
 }
 
 impl Read for Stream {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        mut buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.unread.is_empty() {
+            let mut left = std::mem::take(&mut self.unread);
+            let bytes = left.len().min(buffer.remaining());
+            buffer.put_slice(&left.split_to(bytes));
+            self.unread(left);
+            self.progress.bytes_came();
+            return Poll::Ready(Ok(()));
+        }
         let Poll::Ready(read) = Pin::new(&mut self.socket).poll_read(cx, buffer) else {
             self.unless_cut(cx)?;
             return Poll::Pending;
@@ -112,6 +143,9 @@ impl Write for Stream {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.progress.is_resting() {
+            return Poll::Ready(Ok(()));
+        }
         if self.linger.is_none() {
             let shut = ready!(Pin::new(&mut self.socket).poll_shutdown(cx));
             if shut.is_err() || !self.progress.left_something_unread() {

@@ -12,6 +12,9 @@ use tokio::time::{Sleep, sleep};
 use crate::Bounds;
 use crate::client::progress::{Phase, Progress};
 
+/// After so long without anything happening a connection of HTTP/1.1 is at rest.
+const REST_AFTER: Duration = Duration::from_secs(2);
+
 /// The time that a client of many streams is given to hear that its idle connection ends.
 const WARNED: Duration = Duration::from_secs(5);
 
@@ -19,6 +22,8 @@ const WARNED: Duration = Duration::from_secs(5);
 pub(crate) enum Bite {
     /// A header section that did not end in time.
     Slow,
+    /// A connection on which nothing has happened for a while.
+    Quiet,
     /// A connection that nobody uses.
     Idle,
     /// The same, of a client that has to be warned, since its next request may be on its way. It is idle if it is still
@@ -37,6 +42,8 @@ pin_project! {
         timer: Sleep,
         // The timer knows whom to wake.
         is_set: bool,
+        // It was found quiet, and nothing has happened since.
+        is_quiet: bool,
         has_warned: bool,
     }
 }
@@ -50,39 +57,144 @@ impl Watchdog {
             idle_timeout: bounds.idle_timeout,
             timer: sleep(bounds.header_timeout),
             is_set: false,
+            is_quiet: false,
             has_warned: false,
         }
     }
 
-    /// Ready when the connection has to end. Call it whenever the connection is pending, from the same task.
-    pub(crate) fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Bite> {
-        let mut this = self.project();
-        let present = (this.progress.phase(), this.progress.requests());
-        if present.0 == Phase::Head && *this.watched != present {
-            *this.watched = present;
-            this.timer.set(sleep(*this.header_timeout));
-            *this.is_set = false;
+    /// Ready when something has to be done. Call it whenever the connection is pending, from the same task.
+    pub(crate) fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Bite> {
+        let present = (self.progress.phase(), self.progress.requests());
+        let was = self.watched;
+        let has_begun = present.0 == Phase::Head && was != present;
+        let has_ended = was.0 == Phase::Head && present.0 != Phase::Head;
+        let was_roused = self.is_quiet && was != present;
+        if has_begun || has_ended || was_roused {
+            let wait = if has_begun { self.header_timeout } else { self.patience(present.0) };
+            self.as_mut().watch(present, wait);
         }
         loop {
+            let this = self.as_mut().project();
             if *this.is_set && !this.timer.is_elapsed() {
                 return Poll::Pending;
             }
             *this.is_set = true;
-            ready!(this.timer.as_mut().poll(cx));
-            *this.is_set = false;
-            let was_watched = std::mem::replace(this.watched, present) == present;
+            ready!(this.timer.poll(cx));
+            let is_same = self.watched == present;
             match present.0 {
                 Phase::Head => return Poll::Ready(Bite::Slow),
-                Phase::Idle if *this.has_warned => return Poll::Ready(Bite::Idle),
-                Phase::Idle if was_watched && this.progress.is_multiplexed() => {
-                    *this.has_warned = true;
-                    this.timer.set(sleep(WARNED));
-                    return Poll::Ready(Bite::Warning);
-                }
-                Phase::Idle if was_watched => return Poll::Ready(Bite::Idle),
+                Phase::Idle if is_same => return Poll::Ready(self.as_mut().idle()),
                 // Something happened since, or is happening; look again later.
-                Phase::Idle | Phase::Busy | Phase::Upgraded => this.timer.set(sleep(*this.idle_timeout)),
+                Phase::Idle | Phase::Busy | Phase::Upgraded => {
+                    let wait = self.patience(present.0);
+                    self.as_mut().watch(present, wait);
+                }
             }
         }
+    }
+
+    /// What to do about a connection that was idle all the while.
+    fn idle(mut self: Pin<&mut Self>) -> Bite {
+        let (watched, idle_timeout) = (self.watched, self.idle_timeout);
+        if self.progress.is_multiplexed() && !self.has_warned {
+            self.as_mut().watch(watched, WARNED);
+            *self.project().has_warned = true;
+            return Bite::Warning;
+        }
+        if self.patience(watched.0) < idle_timeout && !self.is_quiet {
+            self.as_mut().watch(watched, idle_timeout);
+            *self.project().is_quiet = true;
+            return Bite::Quiet;
+        }
+        Bite::Idle
+    }
+
+    /// How long to wait until the next look at it.
+    fn patience(&self, phase: Phase) -> Duration {
+        let may_rest = phase != Phase::Upgraded && !self.progress.is_multiplexed();
+        if may_rest && self.idle_timeout >= 2 * REST_AFTER { REST_AFTER } else { self.idle_timeout }
+    }
+
+    /// Looks again after this time, to see whether it is still like this.
+    fn watch(self: Pin<&mut Self>, present: (Phase, u32), wait: Duration) {
+        let mut this = self.project();
+        *this.watched = present;
+        *this.is_quiet = false;
+        *this.is_set = false;
+        this.timer.set(sleep(wait));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
+
+    use tokio::time::{Instant, advance};
+
+    use super::*;
+
+    fn watching(progress: &Arc<Progress>) -> Watchdog {
+        let bounds = Bounds { idle_timeout: Duration::from_secs(75), ..Bounds::default() };
+        Watchdog::new(Arc::clone(progress), &bounds)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_uses_is_quiet_first_and_closed_later() {
+        let progress = Arc::new(Progress::new());
+        let mut watchdog = pin!(watching(&progress));
+        drop(progress.request_came(false));
+        let start = Instant::now();
+        assert!(matches!(poll_fn(|cx| watchdog.as_mut().poll(cx)).await, Bite::Quiet));
+        let quiet = start.elapsed();
+        assert!((REST_AFTER..REST_AFTER * 2).contains(&quiet), "{quiet:?}");
+        assert!(matches!(poll_fn(|cx| watchdog.as_mut().poll(cx)).await, Bite::Idle));
+        let idle = start.elapsed() - quiet;
+        assert!((Duration::from_secs(75)..Duration::from_secs(76)).contains(&idle), "{idle:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_used_again_is_quiet_again() {
+        let progress = Arc::new(Progress::new());
+        let mut watchdog = pin!(watching(&progress));
+        for _ in 0..3 {
+            let start = Instant::now();
+            drop(progress.request_came(false));
+            assert!(matches!(poll_fn(|cx| watchdog.as_mut().poll(cx)).await, Bite::Quiet));
+            assert!(start.elapsed() < REST_AFTER * 2, "{:?}", start.elapsed());
+            advance(Duration::from_secs(30)).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_short_idle_timeout_leaves_no_time_to_rest() {
+        let progress = Arc::new(Progress::new());
+        let bounds = Bounds { idle_timeout: Duration::from_secs(1), ..Bounds::default() };
+        let mut watchdog = pin!(Watchdog::new(Arc::clone(&progress), &bounds));
+        drop(progress.request_came(false));
+        assert!(matches!(poll_fn(|cx| watchdog.as_mut().poll(cx)).await, Bite::Idle));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_section_has_its_time_and_no_more() {
+        let progress = Arc::new(Progress::new());
+        let mut watchdog = pin!(watching(&progress));
+        drop(progress.request_came(false));
+        assert!(matches!(poll_fn(|cx| watchdog.as_mut().poll(cx)).await, Bite::Quiet));
+        progress.bytes_came();
+        let start = Instant::now();
+        assert!(matches!(poll_fn(|cx| watchdog.as_mut().poll(cx)).await, Bite::Slow));
+        assert!(start.elapsed() >= Bounds::default().header_timeout);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_of_many_streams_is_warned_and_never_rests() {
+        let progress = Arc::new(Progress::new());
+        progress.multiplexes();
+        let mut watchdog = pin!(watching(&progress));
+        let start = Instant::now();
+        assert!(matches!(poll_fn(|cx| watchdog.as_mut().poll(cx)).await, Bite::Warning));
+        assert!(start.elapsed() >= Duration::from_secs(75));
+        assert!(matches!(poll_fn(|cx| watchdog.as_mut().poll(cx)).await, Bite::Idle));
     }
 }

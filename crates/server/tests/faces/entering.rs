@@ -82,6 +82,32 @@ async fn clients_may_speak_either_version_of_tls_and_are_told_apart_from_clear_t
     assert_eq!(stage.metric("tidegate_connections_by_protocol_total{version=\"1.1\",tls=\"yes\"}"), 4);
 }
 
+/// Asks on a connection, lets it rest, and asks again; both answers.
+async fn ask_around_a_rest(mut socket: impl AsyncRead + AsyncWrite + Unpin) -> String {
+    socket.write_all(b"GET / HTTP/1.1\r\nhost: a.example\r\n\r\n").await.unwrap();
+    let mut answers = vec![0; 4096];
+    let length = socket.read(&mut answers).await.unwrap();
+    answers.truncate(length);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    String::from_utf8_lossy(&answers).into_owned() + &ask(socket, "").await
+}
+
+#[tokio::test]
+async fn a_connection_that_rested_goes_on() {
+    let (trusted, pem) = certificate(&["a.example"]);
+    let clear = stage(Scene::default()).await;
+    let secure = stage(secure(Tls::new(&[pem]).unwrap())).await;
+    let connector = connector(&[&trusted], &[&version::TLS13], &[]);
+    let socket = TcpStream::connect(secure.address).await.unwrap();
+    let socket = connector.connect(ServerName::try_from("a.example").unwrap(), socket).await.unwrap();
+    let rested =
+        tokio::join!(ask_around_a_rest(TcpStream::connect(clear.address).await.unwrap()), ask_around_a_rest(socket));
+    for answers in [rested.0, rested.1] {
+        assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 2, "{answers}");
+    }
+    assert_eq!(clear.metric("tidegate_connections_accepted_total"), 1);
+}
+
 #[tokio::test]
 async fn http2_is_agreed_in_the_handshake() {
     let (trusted, pem) = certificate(&["a.example"]);
