@@ -1,5 +1,7 @@
 //! Envoy's rate limit service: asked in JSON, by a client made from the published files, and by a real Envoy.
 
+#[path = "../passing/authority.rs"]
+mod authority;
 mod calls;
 mod json;
 mod page;
@@ -8,6 +10,7 @@ mod proxy;
 #[path = "../passing/python.rs"]
 #[allow(dead_code, reason = "each test program uses its own part of it")]
 mod python;
+mod secure;
 mod server;
 mod stores;
 #[path = "../support/mod.rs"]

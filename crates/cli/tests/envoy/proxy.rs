@@ -19,7 +19,7 @@ use crate::support::{PATIENCE, free_address};
 const TRIES_MAX: usize = 5;
 
 /// An Envoy that asks before it passes a request on.
-struct Envoy {
+pub(crate) struct Envoy {
     child: Child,
     address: SocketAddr,
     folder: TempDir,
@@ -27,7 +27,7 @@ struct Envoy {
 
 impl Envoy {
     /// It runs by the page's configuration, with the second of each pair in place of the first.
-    fn start(grpc: SocketAddr, upstream: &Nginx, changes: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(grpc: SocketAddr, upstream: &Nginx, changes: &[(&str, &str)]) -> Self {
         let try_start = |_| Self::try_start(grpc, upstream, changes);
         (0..TRIES_MAX).find_map(try_start).expect("Envoy starts on one of a few free ports")
     }
@@ -75,7 +75,7 @@ impl Envoy {
         fs::read_to_string(self.folder.path().join("said.log")).unwrap_or_default()
     }
 
-    fn get(&self, fields: &[(&str, &str)]) -> Reply {
+    pub(crate) fn get(&self, fields: &[(&str, &str)]) -> Reply {
         get_with(self.address, "/", fields)
     }
 
