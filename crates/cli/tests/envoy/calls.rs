@@ -51,3 +51,11 @@ fn a_connection_that_is_old_ends_after_its_calls() {
     // Three connections, so two of them have ended, each after four fifths of a second at least.
     assert!(since.elapsed() >= Duration::from_millis(1_500), "{:?}", since.elapsed());
 }
+
+#[test]
+fn who_gives_up_on_many_calls_at_a_standstill_keeps_the_connection() {
+    let asked = asked(&[]);
+    let arguments = [asked.grpc.to_string(), asked.server.id().to_string(), "100".to_owned()];
+    assert_eq!(python::run("../envoy/giving_up.py", &arguments), "served again\n");
+    assert_eq!(asked.server.metrics().value("tidegate_connections_accepted_total"), 1);
+}

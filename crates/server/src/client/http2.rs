@@ -37,11 +37,13 @@ const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 /// What is held of one answer while the client does not take it, in bytes.
 const SEND_BYTES_MAX: usize = 64 * 1024;
-/// Streams that a client may have reset before their requests were looked at. Beyond it the connection ends: a flood
-/// of resets costs the one who sends it more than us.
-const RESETS_MAX: usize = 20;
-/// Streams that may be reset for the client's mistakes, before the connection ends.
-const MISTAKES_MAX: usize = 64;
+/// Streams that a client may have reset before their requests were looked at. A client whose calls time out while this
+/// process stands still gives up on all that it has in flight, and soon on those that it sends in their place; it keeps
+/// its connection. Beyond that the connection ends: a flood of resets costs the one who sends it more than us.
+const RESETS_MAX: usize = 4 * STREAMS_MAX as usize;
+/// Streams that may be reset for the client's mistakes, before the connection ends. They count for its whole life, and
+/// what a client sends beyond [`STREAMS_MAX`] before it has read of that bound is among them.
+const MISTAKES_MAX: usize = 1024;
 
 /// HTTP/2 within these bounds.
 pub(crate) fn builder(bounds: &Bounds, streams: Streams) -> Builder<Streams> {

@@ -10,10 +10,11 @@ use tidegate_server::Bounds;
 use tokio::time::timeout;
 
 use crate::frames::*;
-use crate::support::{Client, Log, PATIENCE, Scene, Stage, eventually, upstream};
+use crate::support::{Client, Log, PATIENCE, Scene, Stage, eventually, raw_upstream, upstream};
 
 /// The setting for the window of a stream.
 const INITIAL_WINDOW_SIZE: u16 = 4;
+const REFUSED_STREAM: u32 = 7;
 const CANCEL: u32 = 8;
 const ENHANCE_YOUR_CALM: u32 = 11;
 
@@ -157,14 +158,47 @@ async fn a_stream_that_takes_nothing_is_reset_alone() {
     assert!(text(&mut client, 3).await.starts_with("GET / "));
 }
 
+/// A request that its client gives up at once.
+fn given_up(i: u32) -> Vec<u8> {
+    [get(2 * i + 1, "/"), frame(RST_STREAM, 0, 2 * i + 1, &CANCEL.to_be_bytes())].concat()
+}
+
+#[tokio::test]
+async fn who_gives_up_on_all_that_it_has_in_flight_keeps_its_connection() {
+    let (stage, _) = stage(Bounds::default()).await;
+    let mut client = Client::http2(stage.address, &[]).await;
+    // All that may be in flight, and those that are sent in their place: in one piece, so that they are read as one.
+    let all: Vec<_> = (0..500).flat_map(given_up).chain(get(1001, "/last")).collect();
+    client.send(all).await;
+    let head = client.frame_that("a head", |frame| frame.kind == GOAWAY || frame.stream == 1001).await;
+    assert!(head.is_status(200), "{head:?}");
+}
+
 #[tokio::test]
 async fn a_flood_of_resets_ends_the_connection() {
     let (stage, _) = stage(Bounds::default()).await;
     let mut client = Client::http2(stage.address, &[]).await;
-    let one = |i: u32| [get(2 * i + 1, "/"), frame(RST_STREAM, 0, 2 * i + 1, &CANCEL.to_be_bytes())].concat();
     // The server may close in the middle of it.
-    let flood: Vec<_> = (0..1000).flat_map(one).collect();
+    let flood: Vec<_> = (0..10_000).flat_map(given_up).collect();
     let _ = tokio::io::AsyncWriteExt::write_all(&mut client.socket, &flood).await;
     assert_eq!(client.frame_that("goaway", is(GOAWAY)).await.code(), ENHANCE_YOUR_CALM);
     assert_eq!(Client::to(stage.address).await.get("/").await.status, 200);
+}
+
+/// As a client does that has not read yet how many it may send.
+#[tokio::test]
+async fn what_is_sent_beyond_the_bound_at_first_is_refused_alone() {
+    let silent = raw_upstream(|socket| async move {
+        let _open = socket;
+        std::future::pending().await
+    });
+    let silent = silent.await;
+    let stage = Stage::before(silent);
+    let mut client = Client::http2(stage.address, &[]).await;
+    let all: Vec<_> = (0..500).flat_map(|i| get(2 * i + 1, "/")).collect();
+    client.send(all).await;
+    for i in 128..500 {
+        let frame = client.frame_that("a refusal", |frame| matches!(frame.kind, GOAWAY | RST_STREAM)).await;
+        assert_eq!((frame.kind, frame.stream, frame.code()), (RST_STREAM, 2 * i + 1, REFUSED_STREAM));
+    }
 }
