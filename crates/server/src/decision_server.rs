@@ -79,7 +79,7 @@ impl<S: Store + 'static> DecisionServer<S> {
         let resp = Resp::new(Arc::clone(&desk.store), resp, desk.metrics.resp.clone(), throttled);
         let rules = RuleBook::new(&desk.metrics, Arc::clone(&desk.clock));
         let limits = LimitBook::new(&desk.metrics, Arc::clone(&desk.clock));
-        let rate_limits = Arc::new(RateLimits::new(&desk, rules.clone(), limits.clone(), rate_limits));
+        let rate_limits = Arc::new(RateLimits::new(Arc::clone(&desk), rules.clone(), limits.clone(), rate_limits));
         let api = Api::new(Arc::clone(&desk), Arc::clone(&rate_limits), http, handling, checked);
         let grpc = Grpc::new(Arc::clone(&desk), rate_limits, grpc);
         Self { desk, rules, limits, api, grpc, resp, _brought: brought }

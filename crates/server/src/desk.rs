@@ -9,7 +9,7 @@ use std::thread;
 
 use arc_swap::ArcSwapOption;
 use tidegate::policy::Policies;
-use tidegate::{Gate, Quota, Store, Time};
+use tidegate::{Charge, Gate, Store, Time};
 use tidegate_http::{Cors, Dialects, LimitLayer};
 use tidegate_policy::KeySalt;
 
@@ -146,9 +146,12 @@ impl<S: Store + 'static> Desk<S> {
         self.operator.origin.store(Some(Arc::new(Origin { file: file.to_owned(), read_s })));
     }
 
-    /// Why the store cannot keep a limit of this quota, in words that go behind it; `None` if it can.
-    pub(crate) fn refuses(&self, quota: &Quota) -> Option<String> {
-        (self.operator.takes)(&self.store, quota).err()
+    /// Which of these limits the store cannot keep, and why; `None` if it can keep all.
+    pub(crate) fn refuses<'c>(&self, charges: impl IntoIterator<Item = &'c Charge<'c>>) -> Option<String> {
+        charges.into_iter().find_map(|Charge { quota, .. }| {
+            let why = (self.operator.takes)(&self.store, quota).err()?;
+            Some(format!("the limit {quota} {why}"))
+        })
     }
 
     /// What is counted.

@@ -104,9 +104,8 @@ impl<S: Store + 'static> Face<S> {
 impl<S: Store + 'static> Face<S> {
     /// Why the store did not decide on these: it cannot keep one of the limits, or it is away.
     pub(super) fn refused(&self, charges: &[Charge<'_>], error: &S::Error) -> Refusal {
-        let refused = charges.iter().find_map(|charge| Some((charge.quota, self.desk.refuses(&charge.quota)?)));
-        match refused {
-            Some((quota, why)) => Refusal::new(StatusCode::BAD_REQUEST, format!("the limit {quota} {why}")),
+        match self.desk.refuses(charges) {
+            Some(why) => Refusal::new(StatusCode::BAD_REQUEST, why),
             None => Refusal::store(error),
         }
     }

@@ -36,12 +36,12 @@ impl<S: Store + 'static> RateLimits<S> {
     /// # Errors
     /// It asks for nothing that can be decided, or the store gave no answer.
     pub(crate) async fn decide(&self, request: &RateLimitRequest, asker: Peer) -> Result<RateLimitResponse, CallError> {
-        let (in_force, rules) = (self.in_force.now(), self.rules.in_force());
+        let (in_force, rules) = (self.desk.in_force.now(), self.rules.in_force());
         let imported = self.limits.in_force();
         let now = Now { limits: self, in_force: &in_force, rules: &rules, imported: imported.as_deref() };
-        let started = (self.clock)();
+        let started = (self.desk.clock)();
         let concluded = now.decide(request, asker, started).await?;
-        self.metrics.decision.observe((self.clock)().since(started));
+        self.desk.metrics.decision.observe((self.desk.clock)().since(started));
         let fields = self.headers.fields(concluded.overall, &concluded.statuses);
         Ok(RateLimitResponse {
             overall_code: concluded.overall.into(),
@@ -65,16 +65,25 @@ impl<S: Store + 'static> Now<'_, S> {
         let conclude = |charges: &[Charge<'_>], decisions: &[Decision], verdict: Verdict| {
             self.conclude(&asked, &met, charges, decisions, verdict)
         };
-        let concluded = self.ask(&asked, conclude).await;
-        let mut concluded = concluded.map_err(|error| {
-            self.limits.metrics.requests.count(Ruling::Failed);
-            CallError::new(GrpcCode::Unavailable, format!("the store gave no answer: {error}"))
-        })?;
+        let mut concluded = self.ask(&asked, conclude).await.map_err(|error| self.failed(&asked, &met, &error))?;
         let is_refund = |descriptor| Hits::of(request, descriptor).is_refund;
         if concluded.overall == Code::Ok && request.descriptors.iter().any(is_refund) {
             self.give_back(request, &asked, &met, &mut concluded).await;
         }
         Ok(concluded)
+    }
+
+    /// Why the store did not decide: it cannot keep a limit that the call brought, or it could decide on no call.
+    ///
+    /// A store that is away is no failure: then each limit does what it declared.
+    fn failed(&self, asked: &Asked<'_>, met: &[Met<'_>], error: &S::Error) -> CallError {
+        let desk = &self.limits.desk;
+        desk.metrics.requests.count(Ruling::Failed);
+        let brought = asked.of.iter().zip(met).filter(|(_, met)| matches!(met, Met::Brought(_)));
+        match desk.refuses(brought.filter_map(|(range, _)| asked.charges.get(range.start))) {
+            Some(why) => CallError::invalid(why),
+            None => CallError::new(GrpcCode::Unavailable, format!("the store could not decide: {error}")),
+        }
     }
 
     /// Asks the store, if there is something to ask.

@@ -25,8 +25,7 @@ use tidegate_core::{Algorithm, Handling, Mode, Store};
 pub use self::headers::{EnvoyHeaders, UnknownEnvoyHeaders};
 use crate::desk::Desk;
 use crate::imported::rules::RuleBook;
-use crate::operating::in_force::Observed;
-use crate::{Clock, LimitBook, LimitMetrics, LimitName, LimitSet, Metrics};
+use crate::{LimitBook, LimitMetrics, LimitName, LimitSet};
 
 /// The names of the one limit under which all limits are counted that calls bring.
 const BROUGHT: (&str, &str) = ("envoy", "brought");
@@ -44,11 +43,9 @@ pub struct RateLimitSetup {
 
 /// The rate limit service over a desk.
 pub(crate) struct RateLimits<S> {
-    in_force: Observed<S>,
+    desk: Arc<Desk<S>>,
     rules: RuleBook,
     limits: LimitBook,
-    clock: Clock,
-    metrics: Arc<Metrics>,
     algorithm: Algorithm,
     handling: Handling,
     headers: EnvoyHeaders,
@@ -58,7 +55,7 @@ pub(crate) struct RateLimits<S> {
 }
 
 impl<S: Store + 'static> RateLimits<S> {
-    pub(crate) fn new(desk: &Desk<S>, rules: RuleBook, limits: LimitBook, setup: RateLimitSetup) -> Self {
+    pub(crate) fn new(desk: Arc<Desk<S>>, rules: RuleBook, limits: LimitBook, setup: RateLimitSetup) -> Self {
         let RateLimitSetup { algorithm, handling, headers } = setup;
         let (policy, limit) = BROUGHT;
         let name = LimitName {
@@ -69,11 +66,9 @@ impl<S: Store + 'static> RateLimits<S> {
         };
         let set = desk.metrics.limit_set();
         Self {
-            in_force: desk.in_force.clone(),
+            desk,
             rules,
             limits,
-            clock: Arc::clone(&desk.clock),
-            metrics: Arc::clone(&desk.metrics),
             algorithm,
             handling,
             headers,
