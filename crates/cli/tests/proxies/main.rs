@@ -3,8 +3,12 @@
 
 mod api;
 mod asking;
+#[path = "../passing/authority.rs"]
+#[allow(dead_code, reason = "each test program uses its own part of it")]
+mod authority;
 mod checks;
 mod front;
+mod http2;
 mod page;
 #[path = "../support/mod.rs"]
 mod support;
