@@ -76,10 +76,8 @@ async fn answered<S: Store + 'static>(
         return Ok(face.forward_auth.answer(request).await);
     }
     let (parts, body) = request.into_parts();
-    if let Some(route) = limitador::Route::of(parts.uri.path())
-        && let Some(limits) = face.rate_limits.limits().in_force()
-    {
-        return limitador::answer(face, &limits, route, &parts, body).await;
+    if let Some(route) = limitador::Route::of(parts.uri.path()) {
+        return limitador::answer(face, route, &parts, body).await;
     }
     let Some((route, allow, name)) = Route::of(parts.uri.path()) else { return Err(nothing_here()) };
     if !allow.split(", ").any(|allowed| allowed == parts.method.as_str()) {
@@ -113,6 +111,41 @@ fn nothing_here() -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The methods that the document has for each path.
+    fn documented() -> Vec<(String, Vec<String>)> {
+        let document: serde_json::Value = serde_json::from_str(OPENAPI).unwrap();
+        let methods = |item: &serde_json::Value| {
+            let names = item.as_object().unwrap().keys().map(|name| name.to_uppercase());
+            names.filter(|name| !["PARAMETERS", "DESCRIPTION"].contains(&&**name)).collect()
+        };
+        let paths = document["paths"].as_object().unwrap().iter();
+        paths.map(|(path, item)| (path.clone(), methods(item))).collect()
+    }
+
+    #[test]
+    fn the_document_has_each_path_with_its_methods() {
+        let imported = limitador::Route::ALL.map(|(path, route)| (path, route.allow()));
+        let ours = Route::ALL.map(|(_, path, allow)| (path, allow));
+        let mut all: Vec<_> = ours.into_iter().chain(imported).map(|(path, allow)| (path.to_owned(), allow)).collect();
+        // A name stands behind these, and whoever may GET may ask for the head alone.
+        let heads = |path: &str| path.rsplit_once('/').map(|(before, _)| format!("{before}/")).unwrap_or_default();
+        for (path, methods) in documented() {
+            if path == "/v1/forward-auth" {
+                assert_eq!(methods.len(), 8, "a proxy may ask by any method: {methods:?}");
+                continue;
+            }
+            let known = if path.ends_with('}') { heads(&path) } else { path.clone() };
+            let place = all.iter().position(|(each, _)| *each == known);
+            let (_, allow) = all.remove(place.unwrap_or_else(|| panic!("{path} is nowhere")));
+            let mut expect: Vec<_> = allow.split(", ").filter(|method| *method != "HEAD").collect();
+            expect.sort_unstable();
+            let mut methods = methods;
+            methods.sort_unstable();
+            assert_eq!(methods, expect, "{path}");
+        }
+        assert_eq!(all, [], "the document leaves these out");
+    }
 
     #[test]
     fn paths_lead_to_what_they_name() {

@@ -1,8 +1,8 @@
 //! A call as JSON, and its answer: protocol buffers' own mapping (proto3 JSON), as the reference service takes it at
 //! `POST /json`.
 //!
-//! Names are read in both of their forms, numbers of 64 bits also as texts, units by name or by number. A field that is
-//! not known is refused, with its name.
+//! Names are read in both of their forms, numbers also as texts, units by name or by number; null is as good as nothing.
+//! A field that is not known is refused, with its name.
 
 use serde_json::{Map, Value, json};
 use tidegate_policy::descriptor_rules::CallUnit;
@@ -37,13 +37,12 @@ fn descriptor(value: Value) -> Result<RateLimitDescriptor, Wrong> {
     let mut descriptor = RateLimitDescriptor::default();
     for (name, value) in object(value, "a descriptor")? {
         match name.as_str() {
-            _ if value.is_null() => {}
             "entries" => descriptor.entries = each(value, "entries", entry)?,
-            "limit" => descriptor.limit = Some(limit(value)?),
-            "hitsAddend" | "hits_addend" => descriptor.hits_addend = Some(number(&value, "hitsAddend")?),
-            "isNegativeHits" | "is_negative_hits" => {
-                descriptor.is_negative_hits = value.as_bool().ok_or("isNegativeHits: expected true or false")?;
+            "limit" => descriptor.limit = said(value).map(limit).transpose()?,
+            "hitsAddend" | "hits_addend" => {
+                descriptor.hits_addend = said(value).map(|value| number(&value, "hitsAddend")).transpose()?;
             }
+            "isNegativeHits" | "is_negative_hits" => descriptor.is_negative_hits = truth(&value, "isNegativeHits")?,
             _ => return Err(unknown("a descriptor", &name, "entries, limit, hitsAddend, isNegativeHits")),
         }
     }
@@ -106,9 +105,32 @@ fn text(value: Value, name: &str) -> Result<String, Wrong> {
     }
 }
 
+/// Unless it is null.
+fn said(value: Value) -> Option<Value> {
+    Some(value).filter(|value| !value.is_null())
+}
+
+fn truth(value: &Value, name: &str) -> Result<bool, Wrong> {
+    match value {
+        Value::Bool(truth) => Ok(*truth),
+        Value::Null => Ok(false),
+        _ => Err(format!("{name}: expected true or false")),
+    }
+}
+
 fn number(value: &Value, name: &str) -> Result<u64, Wrong> {
-    let number = value.as_u64().or_else(|| value.as_str().and_then(|text| text.parse().ok()));
+    let number = match value {
+        Value::Null => Some(0),
+        Value::String(text) => text.parse().ok(),
+        value => value.as_u64().or_else(|| whole(value.as_f64()?)),
+    };
     number.ok_or_else(|| format!("{name}: expected a whole number that is not negative"))
+}
+
+/// A number that is written with a fraction of zero.
+fn whole(number: f64) -> Option<u64> {
+    const EXACT_MAX: f64 = (1u64 << 53) as f64;
+    ((0.0..=EXACT_MAX).contains(&number) && number.fract() == 0.0).then_some(number as u64)
 }
 
 fn number_32(value: &Value, name: &str) -> Result<u32, Wrong> {
@@ -178,6 +200,8 @@ mod tests {
             {"entries":[{"key":"c"}],"limit":{"requestsPerUnit":5,"unit":"MINUTE"},"hitsAddend":null}]}"#;
         let call = request(text.as_bytes()).unwrap();
         assert_eq!((call.domain.as_str(), call.hits_addend), ("d", 2));
+        assert_eq!(request(br#"{"hitsAddend":2.0}"#).unwrap().hits_addend, 2);
+        assert_eq!(request(br#"{"domain":null,"hitsAddend":null}"#), Ok(RateLimitRequest::default()));
         let [first, second] = &call.descriptors[..] else { panic!() };
         assert_eq!((first.hits_addend, first.is_negative_hits, first.entries[0].value.as_str()), (Some(7), true, "b"));
         assert_eq!(second.limit, Some(RateLimitOverride { requests_per_unit: 5, unit: 2 }));
@@ -195,6 +219,8 @@ mod tests {
             wrong(r#"{"descriptors":[{"entries":[{"k":"d"}]}]}"#),
             r#"an entry has no field "k"; it has key, value"#
         );
+        assert!(wrong(r#"{"hitsAddend":1.5}"#).starts_with("hitsAddend: expected a whole number"));
+        assert!(wrong(r#"{"descriptors":[{"limits":null}]}"#).starts_with("a descriptor has no field"));
         assert!(wrong(r#"{"hitsAddend":-1}"#).starts_with("hitsAddend: expected a whole number"));
         assert!(wrong(r#"{"hitsAddend":4294967296}"#).starts_with("hitsAddend: expected at most"));
         assert!(wrong(r#"{"descriptors":[{"limit":{"unit":"m"}}]}"#).starts_with("unit: expected SECOND"));

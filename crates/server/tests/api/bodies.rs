@@ -68,7 +68,10 @@ fn each_path_takes_its_methods_and_its_parameters() {
         ("/v1/check", "POST"),
         ("/v1/settle", "POST"),
         ("/v1/keys/a?key=k", "GET, HEAD, DELETE"),
+        ("/json", "POST"),
         ("/health", "GET, HEAD"),
+        ("/check", "POST"),
+        ("/limits/ns", "GET, HEAD"),
     ] {
         for method in ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "FOO"] {
             if !allow.contains(method) {

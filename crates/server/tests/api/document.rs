@@ -1,7 +1,9 @@
 //! The document that describes the face to programs says what the face does.
 
 use serde_json::{Value, json};
-use tidegate::{Algorithm, Limit};
+use tidegate::policy::Policy;
+use tidegate::{Algorithm, Limit, Mode};
+use tidegate_server::Callers;
 
 use crate::stage::Stage;
 
@@ -35,6 +37,7 @@ const RESERVE: &str = "/components/schemas/Reserve";
 #[test]
 fn each_example_is_taken_by_its_schema_and_by_the_face() {
     let (document, stage) = (document(), Stage::plain());
+    stage.import("- {namespace: api, max_value: 10, seconds: 60, variables: [user]}");
     assert_eq!(document["info"]["version"], env!("CARGO_PKG_VERSION"));
     let mut seen = 0;
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -47,7 +50,50 @@ fn each_example_is_taken_by_its_schema_and_by_the_face() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 5);
+    assert_eq!(seen, 10);
+}
+
+/// The schema of an answer to a call, or nothing if the document does not know of it. The status may be one for all of
+/// its kind.
+fn of_answer(document: &Value, [path, method]: [&str; 2], status: &str) -> Option<Schema> {
+    let place = |text: &str| text.replace('~', "~0").replace('/', "~1");
+    let responses = format!("/paths/{}/{method}/responses/{status}", place(path));
+    let response = document.pointer(&responses)?;
+    let at = response["$ref"].as_str().map_or(responses, |known| known.trim_start_matches('#').to_owned());
+    let content = document.pointer(&at)?["content"].as_object()?;
+    let (media_type, _) = content.iter().next()?;
+    Some(Schema::at(document, &format!("{at}/content/{}/schema", place(media_type))))
+}
+
+#[test]
+fn what_proxies_and_callers_of_other_services_are_answered_is_in_the_document() {
+    let (document, stage) = (document(), Stage::plain());
+    let rate_limit = json!({ "domain": "edge", "descriptors": [
+        { "entries": [{ "key": "a", "value": "b" }], "limit": { "unit": "DAY", "requestsPerUnit": "1" } }] });
+    let (imported, other) = (json!({ "namespace": "api", "values": { "user": "ann" } }), json!({ "namespace": 1 }));
+    let none = Value::Null;
+    let check = |path: &str, method: &str, body: &Value, status: u16| {
+        let reply = match method {
+            "post" => stage.post(&path.replace("{namespace}", "api"), body),
+            _ => stage.call("GET", &path.replace("{namespace}", "api"), "", b""),
+        };
+        assert_eq!(reply.status, status, "{method} {path} {body}: {}", reply.body);
+        let schema = of_answer(&document, [path, method], &status.to_string())
+            .unwrap_or_else(|| panic!("no {status} of {path}"));
+        schema.takes(&reply.body).unwrap_or_else(|error| panic!("{method} {path} {body}: {error}"));
+    };
+    for (body, status) in [(&rate_limit, 200), (&rate_limit, 429), (&json!({}), 400)] {
+        check("/json", "post", body, status);
+    }
+    let calls = ["/check_and_report", "/check", "/report"];
+    calls.iter().for_each(|path| check(path, "post", &imported, 404));
+    ["/status", "/limits/{namespace}"].iter().for_each(|path| check(path, "get", &none, 404));
+    stage.import("- {namespace: api, max_value: 1, seconds: 31536000, variables: [user]}");
+    for (path, status) in [("/check_and_report", 200), ("/check_and_report", 429), ("/check", 429), ("/report", 200)] {
+        check(path, "post", &imported, status);
+    }
+    calls.iter().for_each(|path| check(path, "post", &other, 400));
+    ["/status", "/limits/{namespace}"].iter().for_each(|path| check(path, "get", &none, 200));
 }
 
 #[test]
@@ -152,5 +198,23 @@ fn the_limits_that_patterns_take_are_limits() {
                 quota.with_algorithm(*algorithm).unwrap_or_else(|error| panic!("{text} {algorithm}: {error}"));
             }
         }
+    }
+}
+
+#[test]
+fn what_proxies_are_answered_is_in_the_document() {
+    let policy = Policy::new("p", "client".parse().unwrap()).with_limit("l", "1/h".parse().unwrap(), Mode::Enforce);
+    let (document, stage) = (document(), Stage::new(vec![policy], Callers::Local));
+    let path = "/v1/forward-auth";
+    let client = "x-forwarded-for: 203.0.113.7\r\n";
+    assert_eq!(stage.call("GET", path, client, b"").status, 200);
+    for (target, fields, status, described) in [
+        (path, client, 429, "429"),
+        ("/v1/forward-auth?deny_status=403", client, 403, "4XX"),
+        (path, "x-forwarded-uri: a\r\n", 400, "400"),
+    ] {
+        let reply = stage.call("GET", target, fields, b"");
+        assert_eq!(reply.status, status, "{}", reply.body);
+        of_answer(&document, [path, "get"], described).unwrap().takes(&reply.body).unwrap();
     }
 }

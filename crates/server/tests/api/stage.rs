@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidegate::policy::{ClientAddress, Policies, Policy};
-use tidegate::{Clock as _, Gate, Handling, ManualClock, Memory, TableOptions, Time};
+use tidegate::{Algorithm, Clock as _, Gate, Handling, ManualClock, Memory, TableOptions, Time};
+use tidegate_policy::limitador;
 use tidegate_server::{
     ApiSetup, Callers, DecisionServer, DecisionSetup, DeskSetup, Drain, FaceListeners, GrpcSetup, OperationSetup,
     RateLimitSetup, RespSetup, StoreLevel, bind,
@@ -64,6 +65,12 @@ impl Stage {
         let listeners = vec![FaceListeners { http: vec![listener.into()], ..FaceListeners::default() }];
         let thread = thread::spawn(move || serving.run(listeners, None, &until));
         Self { clock, address, server, drain, thread: Some(thread) }
+    }
+
+    /// Puts limits of limitador in force.
+    pub(crate) fn import(&self, limits: &str) {
+        let limits = limitador::read("limits.yaml", limits, Algorithm::FixedWindow, Handling::default()).unwrap();
+        self.server.limits().replace(limits);
     }
 
     /// Asks with a body of JSON.

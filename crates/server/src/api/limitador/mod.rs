@@ -1,4 +1,4 @@
-//! The calls that limitador takes over HTTP, for those who ask it today: as long as its limits were given.
+//! The calls that limitador takes over HTTP, for those who ask it today: if its limits were given.
 //!
 //! `/check_and_report` decides and charges, `/check` only looks, `/report` only charges. Read `call`, then `told`.
 
@@ -6,8 +6,8 @@ mod call;
 mod told;
 
 use bytes::Bytes;
-use http::Response;
 use http::request::Parts;
+use http::{Response, StatusCode};
 use http_body::Body;
 use tidegate_core::{Charge, Cost, Decision, Store};
 use tidegate_policy::Keys;
@@ -35,18 +35,27 @@ pub(super) enum Route<'p> {
 }
 
 impl<'p> Route<'p> {
+    /// Each with its path, or with the beginning of it up to a name.
+    pub(super) const ALL: [(&'static str, Route<'static>); 5] = [
+        ("/status", Route::Status),
+        ("/limits/", Route::Limits("")),
+        ("/check_and_report", Route::CheckAndReport),
+        ("/check", Route::Check),
+        ("/report", Route::Report),
+    ];
+
     /// The route of a path.
     pub(super) fn of(path: &'p str) -> Option<Self> {
-        match path {
-            "/status" => Some(Self::Status),
-            "/check_and_report" => Some(Self::CheckAndReport),
-            "/check" => Some(Self::Check),
-            "/report" => Some(Self::Report),
-            _ => path.strip_prefix("/limits/").filter(|name| !name.is_empty()).map(Self::Limits),
-        }
+        Self::ALL.into_iter().find_map(|(known, route)| {
+            let name = path.strip_prefix(known)?;
+            match route {
+                Route::Limits(_) => (!name.is_empty()).then_some(Self::Limits(name)),
+                _ => name.is_empty().then_some(route),
+            }
+        })
     }
 
-    fn allow(self) -> &'static str {
+    pub(super) fn allow(self) -> &'static str {
         match self {
             Self::Status | Self::Limits(_) => "GET, HEAD",
             Self::CheckAndReport | Self::Check | Self::Report => "POST",
@@ -54,10 +63,9 @@ impl<'p> Route<'p> {
     }
 }
 
-/// Answers a call.
+/// Answers a call, if there are limits.
 pub(super) async fn answer<S, B>(
     face: &Face<S>,
-    imported: &Imported,
     route: Route<'_>,
     parts: &Parts,
     body: B,
@@ -69,22 +77,28 @@ where
     if !route.allow().split(", ").any(|allowed| allowed == parts.method.as_str()) {
         return Err(Refusal::method(route.allow()));
     }
+    let imported = face.rate_limits.limits().in_force().ok_or_else(no_limits)?;
     face.setup.callers.check(if route == Route::Status { Deed::Greet } else { Deed::Ask }, parts)?;
     query::read(parts.uri.query(), &[], &[])?;
     match route {
         Route::Status => return Ok(json("null\n".to_owned())),
-        Route::Limits(name) => return told::limits(imported, name),
+        Route::Limits(name) => return told::limits(&imported, name),
         Route::CheckAndReport | Route::Check | Route::Report => {}
     }
     let bytes = body::json(parts, body).await?;
     let text = body::text(&bytes)?;
     let asked = Asked::read(text).map_err(|fault| Refusal::body(text, &fault))?;
-    let asking = Asking { face, imported, asked: &asked };
+    let asking = Asking { face, imported: &imported, asked: &asked };
     match route {
         Route::Report => asking.report().await,
         Route::Check => asking.check().await,
         _ => asking.check_and_report().await,
     }
+}
+
+fn no_limits() -> Refusal {
+    let detail = "no limits of limitador are in force; --limitador-limits names a file of them";
+    Refusal::new(StatusCode::NOT_FOUND, detail)
 }
 
 /// A call, and what is in force when it comes.
