@@ -85,6 +85,21 @@ fn the_first_line_to_try_is_answered() {
 }
 
 #[test]
+fn a_caller_is_told_in_the_dialects_that_the_server_was_told() {
+    let call = "curl -si 'http://127.0.0.1:8080/v1/check?fields=true' \
+                --json '{\"charges\": [{\"limit\": \"60/min\", \"key\": \"a\"}]}'";
+    for (dialects, field) in [
+        ("draft-10", Some("ratelimit: \"default\";r=59;t=1")),
+        ("draft-7,x-ratelimit", Some("x-ratelimit-remaining: 59")),
+        ("none", None),
+    ] {
+        let said = shell(&Proxy::started(asked_over_http(&["--headers", dialects])), call);
+        let fields: Vec<_> = said.lines().map(str::trim).filter(|line| line.contains("ratelimit")).collect();
+        assert!(field.map_or(fields.is_empty(), |field| fields.contains(&field)), "{dialects}: {said}");
+    }
+}
+
+#[test]
 fn a_token_keeps_strangers_out_and_is_not_told() {
     let mut command = asked_over_http::<&str>(&[]);
     command.env("TIDEGATE_HTTP_TOKEN", "a-token-of-some-length");

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderMap;
 use tidegate::{Answer, Decision, Quota, Source, whole_seconds_up};
 
-use crate::roster::{Line, Roster};
+use crate::roster::{Applied, Line, Roster};
+use crate::{Dialects, fields};
 
 /// The limits that applied to a request, and how it stands with the one that binds.
 #[derive(Clone, Debug)]
@@ -25,6 +27,20 @@ impl Report {
         let roster = roster();
         let binding = roster.lines().iter().position(|line| line.place == place)?;
         Some(Self { roster, binding, decision, source: answer.source })
+    }
+
+    /// What `answer` says of the enforced limits that it was made from: each with its place, its name and its quota. `None`
+    /// if it comes of none of these.
+    ///
+    /// For who answers in a way of their own. It renders everything anew; a layer keeps what stays the same.
+    pub fn of<'a>(answer: &Answer, limits: impl Iterator<Item = (usize, &'a str, Quota)>) -> Option<Self> {
+        let applied = limits.map(|(place, name, quota)| Applied { place, name, quota });
+        Self::new(answer, || Arc::new(Roster::new(applied)))
+    }
+
+    /// Writes what these dialects say of it beside what is in `headers` already.
+    pub fn write(&self, dialects: Dialects, headers: &mut HeaderMap) {
+        fields::write(dialects, self, headers);
     }
 
     /// Who decided.
@@ -71,5 +87,29 @@ impl Report {
 
     fn is_waiting_of_use(&self) -> bool {
         !self.decision.is_never() && self.decision.quota().burst() > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate::{Bucket, Cost, Limit, Time};
+
+    use super::*;
+    use crate::{Dialect, Reset};
+
+    #[test]
+    fn an_answer_is_told_in_fields_without_a_layer() {
+        let quotas = ["60/min", "5/s"].map(|limit| limit.parse::<Limit>().unwrap().quota().unwrap());
+        let decision = Bucket::new(&quotas[1]).decide_at(Cost::new(3), Time::from_secs(1));
+        let answer = Answer::of(1, decision);
+        let limits = || quotas.iter().enumerate().map(|(i, quota)| (i, ["a", "b"][i], *quota));
+        let mut headers = HeaderMap::new();
+        let dialects = Dialects::default().with(Dialect::XRateLimit(Reset::Delta));
+        Report::of(&answer, limits()).unwrap().write(dialects, &mut headers);
+        assert_eq!(headers["ratelimit-policy"], "\"a\";q=60;w=60, \"b\";q=5;w=1");
+        assert_eq!(headers["ratelimit"], "\"b\";r=2;t=1");
+        assert_eq!(headers["x-ratelimit-remaining"], "2");
+        assert!(Report::of(&Answer::UNLIMITED, limits()).is_none());
+        assert!(Report::of(&answer, limits().take(1)).is_none(), "the one that binds is not among them");
     }
 }

@@ -55,7 +55,7 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    fn new<'a>(applied: impl Iterator<Item = Applied<'a>>) -> Self {
+    pub(crate) fn new<'a>(applied: impl Iterator<Item = Applied<'a>>) -> Self {
         let lines: Box<[Line]> = applied.map(line).collect();
         Self { draft10: draft10::policies(&lines), draft7: draft7::policies(&lines), lines }
     }

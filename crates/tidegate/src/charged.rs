@@ -24,6 +24,12 @@ impl<'a> Charged<'a> {
         Self::new(policies, &[], &[])
     }
 
+    /// The policies that decided.
+    #[must_use]
+    pub fn policies(&self) -> &'a Policies {
+        self.policies
+    }
+
     /// Each charge, with the limit that it comes from and the decision on it.
     pub fn iter(&self) -> impl Iterator<Item = (Place<'a>, &'a Charge<'a>, &'a Decision)> + Clone + use<'a> {
         let policies = self.policies;

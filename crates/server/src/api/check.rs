@@ -9,10 +9,11 @@ use tidegate_core::{Charge, Cost, Decision, Sharing, Store};
 
 use super::brought::Brought;
 use super::described::Described;
+use super::manner::Manner;
 use super::question::{Question, Subject};
 use super::refusal::Refusal;
-use super::rendered::{OnDenial, Rendered};
-use super::{Face, body, query};
+use super::rendered::Rendered;
+use super::{Face, body};
 use crate::ProxyBody;
 
 type Answered = Result<Response<ProxyBody>, Refusal>;
@@ -23,24 +24,13 @@ where
     S: Store + 'static,
     B: Body<Data = Bytes>,
 {
-    let on_denial = on_denial(parts)?;
+    let manner = Manner::asked(parts, face.setup.dialects)?;
     let bytes = body::json(parts, body).await?;
     let text = body::text(&bytes)?;
     let Question { subject, is_peek, .. } = Question::check(text).map_err(|fault| Refusal::body(text, &fault))?;
     match subject {
-        Subject::Charges(brought) => decide(face, &brought, is_peek, on_denial).await,
-        Subject::Request(request) => decide_request(face, &*face.timed(request)?, is_peek, on_denial).await,
-    }
-}
-
-/// What a denial does to the status, as the parameters say.
-pub(super) fn on_denial(parts: &Parts) -> Result<OnDenial, Refusal> {
-    let Some(query) = parts.uri.query() else { return Ok(OnDenial::Ignore) };
-    match query::read(Some(query), &["status"], &[])?.pop() {
-        None => Ok(OnDenial::Ignore),
-        Some((_, status)) if status == "200" => Ok(OnDenial::Ignore),
-        Some((_, status)) if status == "429" => Ok(OnDenial::Say),
-        Some((name, _)) => Err(Refusal::parameter(name, "a denial has the status 200 or 429")),
+        Subject::Charges(brought) => decide(face, &brought, is_peek, manner).await,
+        Subject::Request(request) => decide_request(face, &*face.timed(request)?, is_peek, manner).await,
     }
 }
 
@@ -48,7 +38,7 @@ async fn decide<S: Store + 'static>(
     face: &Face<S>,
     brought: &[Brought<'_>],
     is_peek: bool,
-    on_denial: OnDenial,
+    manner: Manner,
 ) -> Answered {
     let handling = match is_peek {
         // Nothing is taken ahead for a look.
@@ -67,16 +57,16 @@ async fn decide<S: Store + 'static>(
         face.count(brought, &decisions, verdict.source);
     }
     let answer = tidegate::Answer::from_verdict(verdict, &decisions);
-    Ok(Rendered::by_brought(answer, brought, &decisions).draft(on_denial).response(None))
+    Ok(Rendered::by_brought(answer, brought, &decisions).draft(manner).response(None))
 }
 
 async fn decide_request<S: Store + 'static>(
     face: &Face<S>,
     request: &Described<'_>,
     is_peek: bool,
-    on_denial: OnDenial,
+    manner: Manner,
 ) -> Answered {
-    let respond = |gate: &tidegate::GateAnswer<'_>| Rendered::by_policies(gate).draft(on_denial).response(None);
+    let respond = |gate: &tidegate::GateAnswer<'_>| Rendered::by_policies(gate).draft(manner).response(None);
     let decided = match is_peek {
         true => face.desk.in_force.peek(request, respond).await,
         false => face.desk.in_force.decide(request, respond).await,

@@ -1,7 +1,7 @@
 //! The face that speaks HTTP: who has no protocol of its own to ask in asks here.
 //!
 //! Read `routes` (what there is), `question` (a call of `/v1/check`, with `brought`, `key` and `described`), `check` and
-//! `rendered` (its answer); `reserve` and `token` for what is settled later; `keys`; `refusal` for what is said of a call
+//! `rendered` (its answer, as `manner` says); `reserve` and `token` for what is settled later; `keys`; `refusal` for what is said of a call
 //! that is wrong; `limitador`, for those who ask that today. `openapi.json` says all of it to programs, and a test holds it against what is taken.
 
 mod body;
@@ -14,6 +14,7 @@ mod key;
 mod keys;
 mod limitador;
 mod mac;
+mod manner;
 mod query;
 mod question;
 mod refusal;

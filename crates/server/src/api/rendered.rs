@@ -1,14 +1,17 @@
 //! Decisions as JSON. Spans of time say their unit in their name, and are rounded up, so whoever waits is never early.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use tidegate::{Answer, Cause, Charge, Decision, GateAnswer, Limit, Mode, whole_seconds_up};
+use tidegate_http::{Dialects, Report};
 
 use super::brought::Brought;
+use super::manner::{Manner, OnDenial};
 use crate::ProxyBody;
 use crate::json::Writer;
 
@@ -24,6 +27,8 @@ pub(super) struct Rendered<'a> {
     lines: Vec<Line<'a>>,
     /// The one that binds.
     binding: Option<usize>,
+    /// Is there more than one policy?
+    is_of_several: bool,
 }
 
 /// One limit.
@@ -45,7 +50,9 @@ impl<'a> Rendered<'a> {
             decision: Some(decision),
         };
         let lines = gate.charges().map(line).collect();
-        Self { answer: gate.answer, is_matched: Some(gate.is_matched), lines, binding: gate.answer.binding }
+        let is_of_several = gate.charged.policies().as_slice().len() > 1;
+        let (answer, is_matched) = (gate.answer, Some(gate.is_matched));
+        Self { answer, is_matched, lines, binding: answer.binding, is_of_several }
     }
 
     /// What the limits decided that a call brought. `decisions` are on those that are not unlimited, in their order.
@@ -58,20 +65,37 @@ impl<'a> Rendered<'a> {
         let lines: Vec<_> = brought.iter().map(line).collect();
         let limiting = lines.iter().enumerate().filter(|(_, line)| line.decision.is_some());
         let binding = answer.binding.and_then(|place| limiting.map(|(i, _)| i).nth(place));
-        Self { answer, is_matched: None, lines, binding }
+        Self { answer, is_matched: None, lines, binding, is_of_several: false }
     }
 
-    /// The answer to the call, but for its end. Its status says no if that was asked for.
-    pub(super) fn draft(&self, on_denial: OnDenial) -> Draft {
+    /// The answer to the call, but for its end. Its status says no, and fields tell of limits, if that was asked for.
+    pub(super) fn draft(&self, manner: Manner) -> Draft {
         let mut text = String::with_capacity(BODY_BYTES_USUAL);
         self.write(&mut text);
-        let is_said = on_denial == OnDenial::Say && !self.answer.is_allowed();
+        let is_said = manner.on_denial == OnDenial::Say && !self.answer.is_allowed();
         let status = match self.answer.cause {
             _ if !is_said => StatusCode::OK,
             Some(Cause::StoreDown) => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::TOO_MANY_REQUESTS,
         };
-        Draft { text, status, retry_after: self.answer.retry_after().filter(|_| is_said) }
+        let fields = manner.dialects.map(|dialects| Box::new(self.fields(dialects)));
+        Draft { text, status, retry_after: self.answer.retry_after().filter(|_| is_said), fields }
+    }
+
+    /// What header fields say of the limits. A limit is called as in the proxy: by its own name, and with its policy's in
+    /// front if there are several policies.
+    fn fields(&self, dialects: Dialects) -> HeaderMap {
+        let named = |line: &Line<'a>| match line.policy.filter(|_| self.is_of_several) {
+            Some(policy) => Cow::Owned(format!("{policy}/{}", line.limit)),
+            None => Cow::Borrowed(line.limit),
+        };
+        let enforced = self.lines.iter().enumerate().filter(|(_, line)| line.mode == Mode::Enforce);
+        let limits: Vec<_> = enforced.filter_map(|(i, line)| Some((i, named(line), *line.decision?.quota()))).collect();
+        let answer = Answer { binding: self.binding, ..self.answer };
+        let mut fields = HeaderMap::new();
+        let report = Report::of(&answer, limits.iter().map(|(i, name, quota)| (*i, &**name, *quota)));
+        report.iter().for_each(|report| report.write(dialects, &mut fields));
+        fields
     }
 
     /// Writes all of the object but its end.
@@ -95,6 +119,8 @@ pub(super) struct Draft {
     text: String,
     status: StatusCode,
     retry_after: Option<Duration>,
+    /// There are hardly ever any.
+    fields: Option<Box<HeaderMap>>,
 }
 
 impl Draft {
@@ -111,18 +137,11 @@ impl Draft {
         if let Some(wait) = self.retry_after {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds(wait)));
         }
+        if let Some(fields) = self.fields {
+            response.headers_mut().extend(*fields);
+        }
         response
     }
-}
-
-/// What a denial does to the status.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum OnDenial {
-    /// Nothing: the call was answered.
-    #[default]
-    Ignore,
-    /// It is 429, or 503 if the limits could not be asked.
-    Say,
 }
 
 fn write_names(object: &mut Writer<'_>, line: &Line<'_>) {

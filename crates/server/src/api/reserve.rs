@@ -13,12 +13,12 @@ use http_body::Body;
 use tidegate_core::{Charge, Cost, Decision, ReservationId, Settled, Store};
 
 use super::brought::Brought;
-use super::check::on_denial;
 use super::described::Described;
 use super::mac::{MacKey, draw};
+use super::manner::Manner;
 use super::question::{Question, Subject};
 use super::refusal::Refusal;
-use super::rendered::{OnDenial, Rendered, settled};
+use super::rendered::{Rendered, settled};
 use super::{Face, body, query, token};
 use crate::ProxyBody;
 use crate::json::{self, Fault};
@@ -30,7 +30,7 @@ struct Making<'m> {
     id: ReservationId,
     open_for: Duration,
     mac: &'m MacKey,
-    on_denial: OnDenial,
+    manner: Manner,
 }
 
 /// Answers a call that reserves.
@@ -39,14 +39,14 @@ where
     S: Store + 'static,
     B: Body<Data = Bytes>,
 {
-    let on_denial = on_denial(parts)?;
+    let manner = Manner::asked(parts, face.setup.dialects)?;
     let bytes = body::json(parts, body).await?;
     let text = body::text(&bytes)?;
     let Question { subject, open_for, .. } = Question::reserve(text).map_err(|fault| Refusal::body(text, &fault))?;
     let (Some(mac), Some(number)) = (&face.mac, draw()) else {
         return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the system gives nothing by chance"));
     };
-    let making = Making { id: ReservationId::new(number), open_for, mac, on_denial };
+    let making = Making { id: ReservationId::new(number), open_for, mac, manner };
     match subject {
         Subject::Charges(brought) => reserve_brought(face, &brought, &making).await,
         Subject::Request(request) => reserve_request(face, &*face.timed(request)?, &making).await,
@@ -63,12 +63,12 @@ async fn reserve_brought<S: Store + 'static>(face: &Face<S>, brought: &[Brought<
     let token = (verdict.allowed && !charges.is_empty())
         .then(|| token::write(making.mac, making.id, charges.iter().zip(&decisions).map(is_made)));
     let answer = tidegate::Answer::from_verdict(verdict, &decisions);
-    Ok(Rendered::by_brought(answer, brought, &decisions).draft(making.on_denial).response(token.as_deref()))
+    Ok(Rendered::by_brought(answer, brought, &decisions).draft(making.manner).response(token.as_deref()))
 }
 
 async fn reserve_request<S: Store + 'static>(face: &Face<S>, request: &Described<'_>, making: &Making<'_>) -> Answered {
-    let Making { id, open_for, mac, on_denial } = *making;
-    let draft = |gate: &tidegate::GateAnswer<'_>| Rendered::by_policies(gate).draft(on_denial);
+    let Making { id, open_for, mac, manner } = *making;
+    let draft = |gate: &tidegate::GateAnswer<'_>| Rendered::by_policies(gate).draft(manner);
     let reserved = face.desk.in_force.reserve(request, (id, open_for), draft).await;
     let (draft, reserved) = reserved.map_err(Refusal::store)?;
     let charges = reserved.as_ref().map(|reserved| reserved.charges().collect::<Vec<_>>());

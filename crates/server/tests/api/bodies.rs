@@ -85,7 +85,7 @@ fn each_path_takes_its_methods_and_its_parameters() {
     }
     assert!(stage.call("GET", "/", "", b"").detail(404).starts_with("there are /v1/forward-auth, "));
     let reply = stage.post("/v1/check?stat=429", &json!({}));
-    assert_eq!(reply.detail(400), "`stat`: there is no such parameter; there are `status`");
+    assert_eq!(reply.detail(400), "`stat`: there is no such parameter; there are `status`, `fields`");
     assert_eq!(stage.call("GET", "/health", "", b"").field("content-type"), Some("text/plain; charset=utf-8"));
 }
 

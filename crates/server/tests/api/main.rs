@@ -4,5 +4,6 @@ mod bodies;
 mod described;
 mod document;
 mod explicit;
+mod fields;
 mod reserving;
 mod stage;
