@@ -9,7 +9,7 @@ use clap::Args;
 use tidegate::policy::descriptor_rules::{self, DescriptorRules, RuleFile};
 use tidegate::redis::RedisStore;
 use tidegate::{Algorithm, Handling, Mode, Store};
-use tidegate_server::{DecisionServer, Desk, EnvoyHeaders, RateLimitSetup, RuleBook};
+use tidegate_server::{DecisionServer, Desk, EnvoyHeaders, RateLimitSetup};
 
 use crate::flags::Wrong;
 use crate::rule_files::{FoundFiles, RuleFiles, RuleWatch};
@@ -131,9 +131,9 @@ impl Imported {
         hang_ups: Receiver<()>,
     ) -> anyhow::Result<()> {
         let Self { files, contents, rules, warnings, reading } = self;
-        server.rules().replace(rules);
+        server.desk().imports().replace_rules(rules);
         warnings.iter().for_each(|warning| say::warning(warning));
-        let (book, desk) = (server.rules().clone(), Arc::clone(server.desk()));
+        let desk = Arc::clone(server.desk());
         let name = files.name();
         let mut watch = RuleWatch::new(files, contents);
         watching::start("tidegate-rules", hang_ups, move |occasion| {
@@ -141,7 +141,7 @@ impl Imported {
                 Occasion::Told => Some(watch.look().clone()),
                 Occasion::Routine => watch.changed().cloned(),
             };
-            found.iter().for_each(|found| replace(&name, found, reading, &book, &desk));
+            found.iter().for_each(|found| replace(&name, found, reading, &desk));
         })
     }
 
@@ -169,12 +169,12 @@ impl Imported {
     }
 }
 
-fn replace<S: Store + 'static>(name: &str, found: &FoundFiles, reading: Reading, book: &RuleBook, desk: &Desk<S>) {
+fn replace<S: Store + 'static>(name: &str, found: &FoundFiles, reading: Reading, desk: &Desk<S>) {
     let read = found.as_ref().map_err(Clone::clone);
     match read.and_then(|contents| reading.read(contents).map_err(|why| why.to_string())) {
         Ok((rules, warnings)) => {
             let count = rules.rules().len();
-            book.replace(rules);
+            desk.imports().replace_rules(rules);
             say::line(&format!("{name} was read anew; rules in force: {count}"));
             warnings.iter().for_each(|warning| say::warning(warning));
         }

@@ -9,7 +9,7 @@ use clap::Args;
 use tidegate::policy::limitador::{Limits, read};
 use tidegate::redis::RedisStore;
 use tidegate::{Algorithm, Handling, Store};
-use tidegate_server::{DecisionServer, Desk, LimitBook};
+use tidegate_server::{DecisionServer, Desk};
 
 use crate::config_file::ConfigFile;
 use crate::file_watch::{FileWatch, Found};
@@ -99,15 +99,15 @@ impl LimitadorLimits {
         hang_ups: Receiver<()>,
     ) -> anyhow::Result<()> {
         let Self { file, contents, limits, reading } = self;
-        server.limits().replace(limits);
-        let (book, desk) = (server.limits().clone(), Arc::clone(server.desk()));
+        server.desk().imports().replace_limits(limits);
+        let desk = Arc::clone(server.desk());
         let mut watch = FileWatch::new(file.clone(), contents);
         watching::start("tidegate-limits", hang_ups, move |occasion| {
             let found = match occasion {
                 Occasion::Told => Some(watch.look().clone()),
                 Occasion::Routine => watch.changed().cloned(),
             };
-            found.iter().for_each(|found| replace(&file, found, reading, &book, &desk));
+            found.iter().for_each(|found| replace(&file, found, reading, &desk));
         })
     }
 
@@ -125,12 +125,12 @@ impl LimitadorLimits {
     }
 }
 
-fn replace<S: Store + 'static>(file: &ConfigFile, found: &Found, reading: Reading, book: &LimitBook, desk: &Desk<S>) {
+fn replace<S: Store + 'static>(file: &ConfigFile, found: &Found, reading: Reading, desk: &Desk<S>) {
     let read = found.as_ref().map_err(Clone::clone);
     match read.and_then(|contents| reading.read(file, contents).map_err(|why| why.to_string())) {
         Ok(limits) => {
             let count = limits.as_slice().len();
-            book.replace(limits);
+            desk.imports().replace_limits(limits);
             say::line(&format!("{} was read anew; limits in force: {count}", file.name()));
         }
         Err(why) => {

@@ -206,7 +206,11 @@ fn schemathesis_finds_nothing_where_rules_and_limits_of_other_services_are_in_fo
         "domain: edge\ndescriptors:\n  - {key: remote_address, rate_limit: {unit: minute, requests_per_unit: 9}}\n";
     let files = [("limits.yaml", limits), ("edge.yaml", rules)];
     let flags = "--limitador-limits limits.yaml --ratelimit-config edge.yaml --ratelimit-headers ratelimit";
-    let which =
-        ["--include-path-regex", "^/(json|check|report|status|limits)", "--phases", "examples,coverage,fuzzing"];
+    let which = [
+        "--include-path-regex",
+        "^/(json|check|report|status|limits|counters)",
+        "--phases",
+        "examples,coverage,fuzzing",
+    ];
     finds_nothing(&files, &flags.split(' ').collect::<Vec<_>>(), &which);
 }

@@ -34,6 +34,7 @@ fn served(limits: &str, flags: &[&str]) -> (Proxy, TempDir) {
 /// What a shell prints that runs `script` where the server is.
 fn shell(server: &Proxy, script: &str) -> String {
     let script = script.replace("127.0.0.1:8080", &server.address.to_string());
+    let script = script.replace("127.0.0.1:9464", &server.admin.to_string());
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
     assert!(output.status.success(), "{script}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
@@ -63,7 +64,7 @@ fn what_the_page_shows_is_what_is_answered() {
             }
         }
     }
-    assert_eq!(calls, 4);
+    assert_eq!(calls, 5);
 }
 
 #[test]
@@ -92,6 +93,7 @@ fn br_076_a_raised_limit_keeps_what_was_counted_and_can_be_looked_at() {
     server.wait_for("limits.yaml was read anew; limits in force: 1");
     assert_eq!(call(&server, "check_and_report", 40), "200 50");
     let shown = shell(&server, "curl -s http://127.0.0.1:8080/limits/ns");
+    assert!(shell(&server, "curl -s http://127.0.0.1:8080/counters/ns").contains("counters are not listed"));
     assert!(shown.contains(r#""max_value":100"#) && shown.contains(r#""variables":["u"]"#), "{shown}");
     // A mistake changes nothing.
     fs::write(folder.path().join("limits.yaml"), "- {namespace: ns, seconds: 1}").unwrap();

@@ -11,7 +11,7 @@ use tidegate_core::Charge;
 use crate::overrides::{Special, key_of};
 use crate::policy_set::PolicySet;
 use crate::{
-    KeyPart, KeyText, NamedLimit, Override, OverrideError, Policies, Policy, PolicyError, Printable, together,
+    KeyPart, KeyText, Keys, NamedLimit, Override, OverrideError, Policies, Policy, PolicyError, Printable, together,
 };
 
 /// How a key is named.
@@ -21,6 +21,25 @@ pub enum NamedKey<'v> {
     Values(&'v [Vec<u8>]),
     /// The bytes that stores are given.
     Bytes(&'v [u8]),
+}
+
+impl NamedKey<'_> {
+    /// The bytes of a key of so many plain values, as limits that were written for other services have them; of none,
+    /// the key `global`. `None` if it is named by more or fewer.
+    #[must_use]
+    pub fn of_values(self, count: usize) -> Option<Vec<u8>> {
+        match self {
+            Self::Bytes(bytes) => has_parts(bytes, count.max(1)).then(|| bytes.to_vec()),
+            Self::Values(values) if values.len() != count => None,
+            Self::Values([]) => Some(crate::overrides::global_key()),
+            Self::Values(values) => {
+                let mut keys = Keys::new();
+                values.iter().for_each(|value| keys.push_value(value, false));
+                keys.finish();
+                Some(keys.key(0).to_vec())
+            }
+        }
+    }
 }
 
 /// One key of one policy, and what it is charged.
@@ -134,8 +153,11 @@ impl Policies {
 
 /// The bytes, if they have as many parts as the policy's key.
 fn checked<'b>(policy: &Policy, bytes: &'b [u8]) -> Result<&'b [u8], SingleKeyError> {
-    let count = KeyText(bytes).values().map(|values| values.len());
-    if count == Some(policy.key.as_slice().len()) { Ok(bytes) } else { Err(SingleKeyError::NotBytes) }
+    if has_parts(bytes, policy.key.as_slice().len()) { Ok(bytes) } else { Err(SingleKeyError::NotBytes) }
+}
+
+fn has_parts(bytes: &[u8], count: usize) -> bool {
+    KeyText(bytes).values().is_some_and(|values| values.len() == count)
 }
 
 /// Why there is no such key, or why it cannot have limits of its own.

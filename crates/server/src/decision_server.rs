@@ -16,7 +16,7 @@ use crate::desk::{Desk, DeskSetup};
 use crate::envoy::{RateLimitSetup, RateLimits};
 use crate::grpc::{Grpc, GrpcSetup};
 use crate::resp::{self, Resp, RespSetup};
-use crate::{Api, ApiSetup, Drain, LimitBook, LimitName, LimitSet, Listener, RuleBook};
+use crate::{Api, ApiSetup, Drain, LimitName, LimitSet, Listener};
 
 /// What a decision server is made of.
 pub struct DecisionSetup<S> {
@@ -48,8 +48,6 @@ pub struct FaceListeners {
 /// A decision server, with its admin face.
 pub struct DecisionServer<S> {
     desk: Arc<Desk<S>>,
-    rules: RuleBook,
-    limits: LimitBook,
     api: Api<S>,
     grpc: Grpc<S>,
     resp: Resp<S>,
@@ -77,30 +75,16 @@ impl<S: Store + 'static> DecisionServer<S> {
         let (throttled, checked) = (next(), BroughtMetrics { enforced: next(), shadow: next() });
         let resp = RespSetup { connections: desk.metrics.connections.clone(), handling, ..resp };
         let resp = Resp::new(Arc::clone(&desk.store), resp, desk.metrics.resp.clone(), throttled);
-        let rules = RuleBook::new(&desk.metrics, Arc::clone(&desk.clock));
-        let limits = LimitBook::new(&desk.metrics, Arc::clone(&desk.clock));
-        let rate_limits = Arc::new(RateLimits::new(Arc::clone(&desk), rules.clone(), limits.clone(), rate_limits));
+        let rate_limits = Arc::new(RateLimits::new(Arc::clone(&desk), rate_limits));
         let api = Api::new(Arc::clone(&desk), Arc::clone(&rate_limits), http, handling, checked);
         let grpc = Grpc::new(Arc::clone(&desk), rate_limits, grpc);
-        Self { desk, rules, limits, api, grpc, resp, _brought: brought }
+        Self { desk, api, grpc, resp, _brought: brought }
     }
 
-    /// The policies in force, for those who watch them or put others in force.
+    /// The policies and all else that is in force, for those who watch it or put others in force.
     #[must_use]
     pub fn desk(&self) -> &Arc<Desk<S>> {
         &self.desk
-    }
-
-    /// The rules in force that came from files of other services, for those who put others in force.
-    #[must_use]
-    pub fn rules(&self) -> &RuleBook {
-        &self.rules
-    }
-
-    /// The limits in force that came from a file of limitador's, for those who put others in force.
-    #[must_use]
-    pub fn limits(&self) -> &LimitBook {
-        &self.limits
     }
 
     /// Serves clients on the listeners of each worker, and operators on `admin`, until `drain` starts and the workers have

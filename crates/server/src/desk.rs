@@ -19,8 +19,8 @@ use crate::operating::in_force::Observed;
 use crate::telling::record::{Recorded, Recorder};
 use crate::telling::told::Told;
 use crate::{
-    Admin, AdminToken, Believed, Bounds, Clock, Drain, LogFormat, LogTarget, Metrics, OperationSetup, OtlpEndpoint,
-    Sample, Setup, StoreLevel, run,
+    Admin, AdminToken, Believed, Bounds, Clock, Drain, Imports, LogFormat, LogTarget, Metrics, OperationSetup,
+    OtlpEndpoint, Sample, Setup, StoreLevel, run,
 };
 
 /// Whom to tell what an operator should know.
@@ -78,6 +78,7 @@ pub struct TraceSetup {
 /// The policies in force over a store, with metrics, logs and an operator.
 pub struct Desk<S> {
     pub(crate) in_force: Observed<S>,
+    pub(crate) imports: Imports,
     pub(crate) store: Arc<S>,
     pub(crate) clock: Clock,
     pub(crate) metrics: Arc<Metrics>,
@@ -96,11 +97,14 @@ impl<S: Store + 'static> Desk<S> {
         let seen = Arc::clone(&store);
         let metrics = Arc::new(Metrics::new(&[]).with_store(move || level(&seen)));
         let believed = Believed::from(gate.policies().client().trust.clone());
-        let denied = (denied_keys > 0).then(|| Arc::new(Denied::new(denied_keys, are_denied_hashed, clock())));
+        let denied =
+            (denied_keys > 0).then(|| Arc::new(Denied::new(denied_keys, are_denied_hashed, Arc::clone(&clock))));
         let (time, counters) = (Arc::clone(&clock), Arc::clone(&metrics));
         let in_force = Observed::new(gate, time, counters, denied.clone(), Arc::clone(&notice));
+        let imports = Imports::new(&metrics, Arc::clone(&clock), denied.clone());
         let operator = Arc::new(Operator {
             in_force: in_force.clone(),
+            imports: imports.clone(),
             store: Arc::clone(&store),
             is_up,
             takes,
@@ -119,7 +123,7 @@ impl<S: Store + 'static> Desk<S> {
             believed: believed.clone(),
         };
         let told = Told::new(access_log, traces, &metrics, notice, recorder);
-        Self { in_force, store, clock, metrics, believed, told, operator, token }
+        Self { in_force, imports, store, clock, metrics, believed, told, operator, token }
     }
 
     /// Calls `with` with the policies in force.
@@ -132,6 +136,12 @@ impl<S: Store + 'static> Desk<S> {
     pub fn replace(&self, policies: Policies) {
         self.believed.replace(policies.client().trust.clone());
         self.in_force.replace(policies);
+    }
+
+    /// What is in force of other services' files, for those who put others in force. Nothing at first.
+    #[must_use]
+    pub const fn imports(&self) -> &Imports {
+        &self.imports
     }
 
     /// Opens the file of the access log anew, as who rotates logs may ask for. A file that was moved is left behind

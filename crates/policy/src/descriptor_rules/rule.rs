@@ -43,6 +43,12 @@ impl DescriptorRule {
         Some(Charge { limit: self.id, quota, key, cost, mode: self.mode, handling: self.handling })
     }
 
+    /// How many values its keys are made of.
+    #[must_use]
+    pub fn open_values(&self) -> usize {
+        self.is_open.iter().filter(|is_open| **is_open).count()
+    }
+
     /// Builds the key of a descriptor that meets this rule, as the next one of `keys`: the values that the file leaves
     /// open. Callers build no more keys than one decision takes charges.
     pub fn push_key(&self, entries: &[Entry<'_>], keys: &mut Keys) {

@@ -3,7 +3,7 @@
 use tidegate_core::{Algorithm, CHARGES_MAX, Charge, Cost, Handling, Limit, Mode};
 
 use super::*;
-use crate::Keys;
+use crate::{Keys, NamedKey};
 
 fn rules(yaml: &str) -> DescriptorRules {
     read(&[RuleFile { name: "a.yaml", contents: yaml }], Algorithm::FixedWindow, Handling::default()).unwrap().0
@@ -277,4 +277,39 @@ fn br_169_what_is_no_list_or_table_is_refused_where_it_stands() {
         assert!(rules(&format!("domain: d\n{nothing}\n")).rules().is_empty(), "{nothing}");
     }
     assert!(errors("[]").contains("a file of descriptors"), "{}", errors("[]"));
+}
+
+#[test]
+fn a_key_that_an_operator_names_is_the_one_that_is_charged() {
+    let yaml = "
+domain: d
+descriptors:
+  - key: tenant
+    descriptors:
+      - key: path
+        value: /a
+        descriptors:
+          - key: user
+            rate_limit: {unit: minute, requests_per_unit: 1}
+  - key: all
+    value: everybody
+    rate_limit: {unit: minute, requests_per_unit: 1}
+";
+    let rules = rules(yaml);
+    let values = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>();
+    let long = "x".repeat(300).leak();
+    let user: &'static str = format!("user={long}").leak();
+    for (texts, open) in [
+        (&["tenant=acme", "path=/a", "user=ann"][..], &["acme", "ann"][..]),
+        (&["tenant=", "path=/a", user], &["", long]),
+        (&["all=everybody"], &[]),
+    ] {
+        let (path, key) = met(&rules, "d", texts).unwrap();
+        let rule = rules.rules().iter().find(|rule| rule.path == path).unwrap();
+        assert_eq!(rule.open_values(), open.len());
+        assert_eq!(NamedKey::Values(&values(open)).of_values(rule.open_values()).as_ref(), Some(&key), "{path}");
+        assert_eq!(NamedKey::Bytes(&key).of_values(rule.open_values()).as_ref(), Some(&key));
+        assert_eq!(NamedKey::Values(&values(&["a", "b", "c"])).of_values(rule.open_values()), None);
+        assert_eq!(NamedKey::Bytes(&key[1..]).of_values(rule.open_values()), None);
+    }
 }

@@ -4,14 +4,12 @@
 use std::ops::Range;
 
 use tidegate_core::{CHARGES_MAX, Charge, Cost, Handling};
-use tidegate_policy::descriptor_rules::{BroughtLimit, CallUnit, DescriptorRule};
-use tidegate_policy::limitador::Call;
+use tidegate_policy::descriptor_rules::{BroughtLimit, CallUnit, DescriptorRule, DescriptorRules};
+use tidegate_policy::limitador::{Call, Limits};
 use tidegate_policy::{Charging, Described, Entry, Keys, Peer, Policies};
 
 use super::messages::{RateLimitDescriptor, RateLimitRequest};
 use crate::grpc::status::CallError;
-use crate::imported::limits::Imported;
-use crate::imported::rules::Rules;
 
 /// The most descriptors of a call.
 const DESCRIPTORS_MAX: usize = 64;
@@ -61,8 +59,8 @@ impl<'q> Entries<'q> {
 pub(super) enum Met<'r> {
     /// Nothing, or a rule that another one replaces.
     Nothing,
-    /// A rule, and its place among all.
-    Rule(usize, &'r DescriptorRule),
+    /// A rule.
+    Rule(&'r DescriptorRule),
     /// The limit that the call brings for it.
     Brought(BroughtLimit),
 }
@@ -70,13 +68,13 @@ pub(super) enum Met<'r> {
 impl<'r> Met<'r> {
     /// What each descriptor of a call meets.
     pub(super) fn all(
-        rules: &'r Rules,
+        rules: &'r DescriptorRules,
         request: &RateLimitRequest,
         entries: &Entries<'_>,
     ) -> Result<Vec<Self>, CallError> {
         let meets = |(i, descriptor)| Self::of(rules, &request.domain, descriptor, entries.of(i));
         let mut all = request.descriptors.iter().enumerate().map(meets).collect::<Result<Vec<_>, _>>()?;
-        let replaces = |met: &Self| matches!(met, Self::Rule(_, rule) if !rule.replaces.is_empty());
+        let replaces = |met: &Self| matches!(met, Self::Rule(rule) if !rule.replaces.is_empty());
         if all.iter().any(replaces) {
             let names: Vec<_> = all.iter().filter_map(Self::rule).flat_map(|rule| &rule.replaces).collect();
             let is_replaced = |met: &Self| met.rule().is_some_and(|rule| names.contains(&&rule.name));
@@ -86,7 +84,7 @@ impl<'r> Met<'r> {
     }
 
     fn of(
-        rules: &'r Rules,
+        rules: &'r DescriptorRules,
         domain: &str,
         descriptor: &RateLimitDescriptor,
         entries: &[Entry<'_>],
@@ -96,14 +94,13 @@ impl<'r> Met<'r> {
             let unit = unit.ok_or_else(|| CallError::invalid("a descriptor brings a limit without a unit"))?;
             return Ok(Self::Brought(BroughtLimit { requests: limit.requests_per_unit, unit }));
         }
-        let place = rules.descriptors.place_of(domain, entries);
-        let rule = place.and_then(|place| Some(Self::Rule(place, rules.descriptors.rules().get(place)?)));
-        Ok(rule.unwrap_or(Self::Nothing))
+        let rule = rules.place_of(domain, entries).and_then(|place| rules.rules().get(place));
+        Ok(rule.map_or(Self::Nothing, Self::Rule))
     }
 
     pub(super) fn rule(&self) -> Option<&'r DescriptorRule> {
         match self {
-            Self::Rule(_, rule) => Some(rule),
+            Self::Rule(rule) => Some(rule),
             Self::Nothing | Self::Brought(_) => None,
         }
     }
@@ -112,14 +109,14 @@ impl<'r> Met<'r> {
     pub(super) fn is_charged(&self) -> bool {
         match self {
             Self::Nothing => false,
-            Self::Rule(_, rule) => rule.unit.is_some(),
+            Self::Rule(rule) => rule.unit.is_some(),
             Self::Brought(_) => true,
         }
     }
 
     fn push_key(&self, entries: &[Entry<'_>], keys: &mut Keys) {
         match self {
-            Self::Rule(_, rule) => rule.push_key(entries, keys),
+            Self::Rule(rule) => rule.push_key(entries, keys),
             Self::Brought(_) => BroughtLimit::push_key(entries, keys),
             Self::Nothing => {}
         }
@@ -137,7 +134,7 @@ impl Manner {
     fn charge<'k>(&self, met: &Met<'_>, domain: &str, key: &'k [u8], cost: Cost) -> Result<Charge<'k>, CallError> {
         let nothing = || CallError::invalid("a descriptor makes no charge");
         match met {
-            Met::Rule(_, rule) => rule.charge(key, cost).ok_or_else(nothing),
+            Met::Rule(rule) => rule.charge(key, cost).ok_or_else(nothing),
             Met::Brought(limit) => {
                 let allowed = limit.unit.limit(limit.requests, self.algorithm);
                 let allowed =
@@ -175,7 +172,7 @@ impl Hits {
 pub(super) struct Room {
     rules: Keys,
     /// Those of the limits of limitador.
-    imported: Keys,
+    limitador: Keys,
     /// One for each descriptor, if there are policies.
     policies: Vec<Keys>,
 }
@@ -183,7 +180,7 @@ pub(super) struct Room {
 impl Room {
     pub(super) fn new(policies: &Policies, descriptors: usize) -> Self {
         let count = if policies.as_slice().is_empty() { 0 } else { descriptors };
-        Self { rules: Keys::new(), imported: Keys::new(), policies: vec![Keys::new(); count] }
+        Self { rules: Keys::new(), limitador: Keys::new(), policies: vec![Keys::new(); count] }
     }
 }
 
@@ -193,13 +190,9 @@ pub(super) struct Asked<'k> {
     pub(super) charges: Vec<Charge<'k>>,
     /// What is asked under penalties beside them.
     pub(super) penalties: Vec<Charge<'k>>,
-    /// Where the charges of each descriptor are; that of what it meets is the first.
+    /// Where the charges of each descriptor are; that of what it meets is the first. Those of limitador's limits, which
+    /// are about the call as a whole, are among those of the first descriptor.
     pub(super) of: Vec<Range<usize>>,
-    /// Where the charges of limitador's limits are, among those of the first descriptor: they are about the call as a
-    /// whole.
-    pub(super) of_imported: Range<usize>,
-    /// The places of those limits.
-    pub(super) imported: Vec<usize>,
     /// The descriptors that lack a part of the key of a policy that denies such requests.
     pub(super) lacking: Vec<usize>,
     /// Did a rule or a policy match?
@@ -212,7 +205,7 @@ pub(super) struct Asking<'a> {
     pub(super) entries: &'a Entries<'a>,
     pub(super) met: &'a [Met<'a>],
     pub(super) policies: &'a Policies,
-    pub(super) imported: Option<&'a Imported>,
+    pub(super) limitador: Option<&'a Limits>,
     pub(super) manner: Manner,
     pub(super) asker: Peer,
     pub(super) unix_s: u64,
@@ -231,7 +224,7 @@ impl<'a> Asking<'a> {
             met.push_key(self.entries.of(i), &mut room.rules);
         }
         let (mut asked, mut key) = (Asked::default(), 0);
-        let (mut policy_keys, mut imported_keys) = (room.policies.iter_mut(), Some(&mut room.imported));
+        let (mut policy_keys, mut limitador_keys) = (room.policies.iter_mut(), Some(&mut room.limitador));
         for (i, met) in self.met.iter().enumerate() {
             let (start, hits) = (asked.charges.len(), Hits::of(self.request, &self.request.descriptors[i]));
             asked.is_matched |= !matches!(met, Met::Nothing);
@@ -243,8 +236,8 @@ impl<'a> Asking<'a> {
             if let Some(keys) = policy_keys.next() {
                 self.by_policies(i, hits, keys, &mut asked);
             }
-            if let Some(keys) = imported_keys.take() {
-                self.by_imported(keys, &mut asked);
+            if let Some(keys) = limitador_keys.take() {
+                self.by_limitador(keys, &mut asked);
             }
             asked.of.push(start..asked.charges.len());
         }
@@ -258,17 +251,14 @@ impl<'a> Asking<'a> {
     }
 
     /// Adds what the limits of limitador charge for the call.
-    fn by_imported(&self, keys: &'a mut Keys, asked: &mut Asked<'a>) {
-        let Some(imported) = self.imported else { return };
+    fn by_limitador(&self, keys: &'a mut Keys, asked: &mut Asked<'a>) {
+        let Some(limits) = self.limitador else { return };
         let descriptors: Vec<_> = (0..self.request.descriptors.len()).map(|i| self.entries.of(i)).collect();
         let call = Call { namespace: &self.request.domain, descriptors: &descriptors };
         let cost = Cost::new(self.request.hits_addend.max(1).into());
-        let charged = imported.limits.charging(&call, cost, keys);
-        let start = asked.charges.len();
-        asked.charges.extend(charged.charges);
-        asked.of_imported = start..asked.charges.len();
-        asked.is_matched |= !charged.places.is_empty();
-        asked.imported = charged.places;
+        let charges = limits.charging(&call, cost, keys).charges;
+        asked.is_matched |= !charges.is_empty();
+        asked.charges.extend(charges);
     }
 
     /// Adds what the policies charge for a descriptor.

@@ -11,8 +11,7 @@ use super::asked::{Asked, Asking, Entries, Hits, Manner, Met, Room};
 use super::messages::{Code, DescriptorStatus, RateLimitRequest, RateLimitResponse};
 use super::statuses::{Named, overall, statuses};
 use crate::grpc::status::{CallError, Code as GrpcCode};
-use crate::imported::limits::Imported;
-use crate::imported::rules::Rules;
+use crate::imported::imports::Imported;
 use crate::operating::in_force::InForce;
 use crate::telling::record::Ruling;
 
@@ -20,8 +19,7 @@ use crate::telling::record::Ruling;
 struct Now<'a, S> {
     limits: &'a RateLimits<S>,
     in_force: &'a InForce<S>,
-    rules: &'a Rules,
-    imported: Option<&'a Imported>,
+    imported: &'a Imported,
 }
 
 /// What was decided.
@@ -36,9 +34,8 @@ impl<S: Store + 'static> RateLimits<S> {
     /// # Errors
     /// It asks for nothing that can be decided, or the store gave no answer.
     pub(crate) async fn decide(&self, request: &RateLimitRequest, asker: Peer) -> Result<RateLimitResponse, CallError> {
-        let (in_force, rules) = (self.desk.in_force.now(), self.rules.in_force());
-        let imported = self.limits.in_force();
-        let now = Now { limits: self, in_force: &in_force, rules: &rules, imported: imported.as_deref() };
+        let (in_force, imported) = (self.desk.in_force.now(), self.desk.imports.in_force());
+        let now = Now { limits: self, in_force: &in_force, imported: &imported };
         let started = (self.desk.clock)();
         let concluded = now.decide(request, asker, started).await?;
         self.desk.metrics.decision.observe((self.desk.clock)().since(started));
@@ -55,12 +52,12 @@ impl<S: Store + 'static> Now<'_, S> {
     async fn decide(&self, request: &RateLimitRequest, asker: Peer, started: Time) -> Result<Concluded, CallError> {
         let policies = self.policies();
         let entries = Entries::new(request)?;
-        let met = Met::all(self.rules, request, &entries)?;
+        let met = Met::all(self.imported.rules(), request, &entries)?;
         let mut room = Room::new(policies, request.descriptors.len());
         let manner = Manner { algorithm: self.limits.algorithm, handling: self.limits.handling };
         let unix_s = started.since(Time::ZERO).as_secs();
-        let imported = self.imported;
-        let asking = Asking { request, entries: &entries, met: &met, policies, imported, manner, asker, unix_s };
+        let limitador = self.imported.limitador();
+        let asking = Asking { request, entries: &entries, met: &met, policies, limitador, manner, asker, unix_s };
         let asked = asking.charges(&mut room)?;
         let conclude = |charges: &[Charge<'_>], decisions: &[Decision], verdict: Verdict| {
             self.conclude(&asked, &met, charges, decisions, verdict)
@@ -122,16 +119,9 @@ impl<S: Store + 'static> Now<'_, S> {
         };
         let charged = Charged::new(self.policies(), charges, decisions);
         self.in_force.saw(&Sight::from(&GateAnswer { answer, is_matched: asked.is_matched, charged }));
-        for (range, met) in asked.of.iter().zip(met).filter(|(_, met)| met.is_charged()) {
-            let counters = match met {
-                Met::Rule(place, _) => self.rules.counters.get(*place),
-                Met::Brought(_) | Met::Nothing => Some(&self.limits.brought),
-            };
-            let decision = &decisions[range.start];
-            counters.iter().for_each(|counters| counters.count(decision, verdict.source));
-        }
-        if let Some(imported) = self.imported {
-            imported.count(&asked.imported, &decisions[asked.of_imported.clone()], verdict.source);
+        self.imported.count(charges, decisions, verdict.source);
+        for (range, _) in asked.of.iter().zip(met).filter(|(_, met)| matches!(met, Met::Brought(_))) {
+            self.limits.brought.count(&decisions[range.start], verdict.source);
         }
         let statuses = statuses(asked, met, self.named(), decisions);
         Concluded { overall: overall(&statuses, met), statuses }

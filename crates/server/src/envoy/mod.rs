@@ -24,8 +24,7 @@ use tidegate_core::{Algorithm, Handling, Mode, Store};
 
 pub use self::headers::{EnvoyHeaders, UnknownEnvoyHeaders};
 use crate::desk::Desk;
-use crate::imported::rules::RuleBook;
-use crate::{LimitBook, LimitMetrics, LimitName, LimitSet};
+use crate::{LimitMetrics, LimitName, LimitSet};
 
 /// The names of the one limit under which all limits are counted that calls bring.
 const BROUGHT: (&str, &str) = ("envoy", "brought");
@@ -44,8 +43,6 @@ pub struct RateLimitSetup {
 /// The rate limit service over a desk.
 pub(crate) struct RateLimits<S> {
     desk: Arc<Desk<S>>,
-    rules: RuleBook,
-    limits: LimitBook,
     algorithm: Algorithm,
     handling: Handling,
     headers: EnvoyHeaders,
@@ -55,7 +52,7 @@ pub(crate) struct RateLimits<S> {
 }
 
 impl<S: Store + 'static> RateLimits<S> {
-    pub(crate) fn new(desk: Arc<Desk<S>>, rules: RuleBook, limits: LimitBook, setup: RateLimitSetup) -> Self {
+    pub(crate) fn new(desk: Arc<Desk<S>>, setup: RateLimitSetup) -> Self {
         let RateLimitSetup { algorithm, handling, headers } = setup;
         let (policy, limit) = BROUGHT;
         let name = LimitName {
@@ -65,28 +62,12 @@ impl<S: Store + 'static> RateLimits<S> {
             on_failure: handling.on_failure,
         };
         let set = desk.metrics.limit_set();
-        Self {
-            desk,
-            rules,
-            limits,
-            algorithm,
-            handling,
-            headers,
-            brought: set.replace(&[name]).swap_remove(0),
-            _set: set,
-        }
-    }
-}
-
-impl<S> RateLimits<S> {
-    /// The limits of limitador, which are asked about over HTTP too.
-    pub(crate) const fn limits(&self) -> &LimitBook {
-        &self.limits
+        Self { desk, algorithm, handling, headers, brought: set.replace(&[name]).swap_remove(0), _set: set }
     }
 }
 
 impl<S> fmt::Debug for RateLimits<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimits").field("rules", &self.rules).finish_non_exhaustive()
+        f.debug_struct("RateLimits").field("imports", &self.desk.imports).finish_non_exhaustive()
     }
 }

@@ -8,20 +8,20 @@ use tidegate_policy::descriptor_rules::CallUnit;
 
 use super::asked::{Asked, Met};
 use super::messages::{Code, CurrentLimit, DescriptorStatus};
-use crate::imported::limits::Imported;
+use crate::imported::imports::Imported;
 
 /// Where limits have names that a call is told.
 #[derive(Clone, Copy)]
 pub(super) struct Named<'a> {
     pub(super) policies: &'a Policies,
-    pub(super) imported: Option<&'a Imported>,
+    pub(super) imported: &'a Imported,
 }
 
 impl Named<'_> {
     fn name_of(&self, limit: LimitId) -> String {
         let by_policies = self.policies.place(limit).map(|it| format!("{}.{}", it.policy.name(), it.limit.name));
-        let imported = || self.imported?.limits.as_slice().iter().find(|known| known.limit == limit);
-        by_policies.or_else(|| Some(imported()?.label.clone())).unwrap_or_default()
+        let imported = || Some(self.imported.by_id(limit)?.named.name.clone());
+        by_policies.or_else(imported).unwrap_or_default()
     }
 }
 
@@ -95,7 +95,7 @@ impl One<'_> {
         let charge = &self.charges[place];
         let rate = charge.quota.rate();
         let name = match self.met {
-            Met::Rule(_, rule) if place == 0 && self.met.is_charged() => rule.name.clone(),
+            Met::Rule(rule) if place == 0 && self.met.is_charged() => rule.name.clone(),
             Met::Brought(_) if place == 0 => String::new(),
             _ => self.named.name_of(charge.limit),
         };

@@ -249,15 +249,15 @@ impl<S: Store + 'static> InForce<S> {
         one_private_peer: Arc<OnePrivatePeer>,
     ) -> Self {
         let limits = Limits::new(gate.policies(), metrics);
-        let denied = denied.map(|denied| (Arc::clone(denied), Arc::clone(clock)));
+        let denied = denied.cloned();
         let (clock, metrics) = (Arc::clone(clock), Arc::clone(metrics));
         let layer = LimitLayer::by_policies(Arc::new(gate)).innermost().time(move || clock());
         let outcomes = metrics.outcomes.clone();
         let layer = layer.tell(move |tally| outcomes.count(tally)).spawn(spawn);
         let watch: Watch = Arc::new(move |sight: &Sight<'_>| {
             limits.count(&metrics, sight);
-            if let Some((denied, clock)) = &denied {
-                sight.charges().for_each(|(_, charge, decision)| denied.count(charge, decision, || clock()));
+            if let Some(denied) = &denied {
+                sight.charges().for_each(|(_, charge, decision)| denied.count(charge, decision));
             }
         });
         let each = Arc::clone(&watch);

@@ -94,6 +94,7 @@ fn what_proxies_and_callers_of_other_services_are_answered_is_in_the_document() 
     }
     calls.iter().for_each(|path| check(path, "post", &other, 400));
     ["/status", "/limits/{namespace}"].iter().for_each(|path| check(path, "get", &none, 200));
+    check("/counters/{namespace}", "get", &none, 404);
 }
 
 #[test]

@@ -7,23 +7,22 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 use tidegate::whole_seconds_up;
 use tidegate_core::Decision;
-use tidegate_policy::limitador::{Charged, Limit};
+use tidegate_policy::limitador::{Charged, Limit, Limits};
 
 use crate::ProxyBody;
 use crate::api::refusal::Refusal;
 use crate::api::rendered;
-use crate::imported::limits::Imported;
 use crate::operating::admin::decoded;
 
 /// The answer to who asks whether something may pass.
 pub(super) fn answer(
-    imported: &Imported,
+    limits: &Limits,
     charged: &Charged<'_>,
     decisions: &[Decision],
     wants_fields: bool,
     is_denied: bool,
 ) -> Response<ProxyBody> {
-    let limits = charged.places.iter().filter_map(|place| imported.limits.as_slice().get(*place));
+    let limits = charged.places.iter().filter_map(|place| limits.as_slice().get(*place));
     let mut told: Vec<_> = limits.zip(decisions).collect();
     // The least left comes first, as in limitador.
     told.sort_by_key(|(_, decision)| decision.remaining());
@@ -77,7 +76,7 @@ fn fields(told: &[(&Limit, &Decision)]) -> Vec<(HeaderName, HeaderValue)> {
 }
 
 /// The limits of a namespace.
-pub(super) fn limits(imported: &Imported, name: &str) -> Result<Response<ProxyBody>, Refusal> {
+pub(super) fn limits(limits: &Limits, name: &str) -> Result<Response<ProxyBody>, Refusal> {
     let name = decoded(name).and_then(|name| String::from_utf8(name).ok());
     let name = name.ok_or_else(|| Refusal::new(StatusCode::BAD_REQUEST, "the namespace is no text in UTF-8"))?;
     let shown = |limit: &Limit| {
@@ -91,6 +90,6 @@ pub(super) fn limits(imported: &Imported, name: &str) -> Result<Response<ProxyBo
             "variables": limit.variables().collect::<Vec<_>>(),
         })
     };
-    let all: Value = imported.limits.of(&name).iter().map(shown).collect();
+    let all: Value = limits.of(&name).iter().map(shown).collect();
     Ok(rendered::json(format!("{all}\n")))
 }

@@ -2,12 +2,14 @@
 //! operator does to the keys of limits.
 //!
 //! The probes answer everybody. Everything else is for whom `access` lets in. Below `/v1` a request becomes an
-//! [`Operation`](operation::Operation), plain data, and `operator` does it.
+//! [`Operation`](operation::Operation), plain data, and `operator` does it to the buckets that `asked` finds.
 
 mod access;
+mod asked;
 mod operation;
 mod operator;
 mod query;
+mod refusal;
 mod render;
 
 use std::convert::Infallible;
@@ -33,8 +35,9 @@ use access::Access;
 pub use access::{AdminToken, AdminTokenError};
 pub(crate) use access::{Stranger, is_of_this_machine};
 use operation::Resource;
-pub(crate) use operator::{Operate, Operator, Origin, Refusal};
+pub(crate) use operator::{Operate, Operator, Origin};
 pub(crate) use query::{KeyQuery, decoded};
+pub(crate) use refusal::Refusal;
 
 /// The most bytes of a request's body.
 const BODY_BYTES_MAX: usize = 16 * 1024;

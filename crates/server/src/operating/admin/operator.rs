@@ -8,20 +8,22 @@ use arc_swap::ArcSwapOption;
 use http::StatusCode;
 use serde_json::{Value, json};
 use tidegate::policy::file::{instant, read_override};
-use tidegate::policy::{OffenceCharges, Override, SingleKey, SingleKeyError};
+use tidegate::policy::{NamedLimit, OffenceCharges, Override, Policy, SingleKey};
 use tidegate::{
     Charge, Cost, Decision, DeniedKey, FailureMode, Handling, LimitId, Mode, Quota, Sharing, Source, Store,
 };
 use tidegate_policy::KeySalt;
 
+use super::asked::{Asked, Bucket, is_imported};
 use super::operation::Operation;
 use super::query::KeyQuery;
+use super::refusal::Refusal;
 use super::render;
 use crate::operating::denied::Denied;
 use crate::operating::in_force::Observed;
 use crate::operating::runtime_overrides::RuntimeOverride;
 use crate::telling::record::Ruling;
-use crate::{Clock, Metrics};
+use crate::{Clock, Imports, Metrics};
 
 /// What an operator's request comes to.
 pub(crate) type Done = Result<Value, Refusal>;
@@ -32,40 +34,6 @@ pub(crate) trait Operate: Send + Sync {
 
     /// Why requests should go elsewhere; `None` if they need not.
     fn unready(&self) -> Option<String>;
-}
-
-/// Why something was not done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) status: StatusCode,
-    pub(crate) detail: String,
-}
-
-impl Refusal {
-    pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into() }
-    }
-
-    pub(crate) fn bad(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, detail)
-    }
-
-    pub(crate) fn conflict(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::CONFLICT, detail)
-    }
-
-    pub(crate) fn of_key(error: SingleKeyError) -> Self {
-        let status = match error {
-            SingleKeyError::NoSuchPolicy { .. } => StatusCode::NOT_FOUND,
-            SingleKeyError::Exempt | SingleKeyError::Policies(_) => StatusCode::CONFLICT,
-            _ => StatusCode::BAD_REQUEST,
-        };
-        Self::new(status, error.to_string())
-    }
-
-    fn of_store(error: impl std::fmt::Display) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, format!("the store could not do it: {error}"))
-    }
 }
 
 /// The file that the policies in force were read from.
@@ -79,6 +47,7 @@ pub(crate) struct Origin {
 /// What an operator acts on.
 pub(crate) struct Operator<S> {
     pub(crate) in_force: Observed<S>,
+    pub(crate) imports: Imports,
     pub(crate) store: Arc<S>,
     pub(crate) is_up: fn(&S) -> bool,
     pub(crate) takes: fn(&S, &Quota) -> Result<(), String>,
@@ -87,24 +56,6 @@ pub(crate) struct Operator<S> {
     pub(crate) origin: ArcSwapOption<Origin>,
     pub(crate) denied: Option<Arc<Denied>>,
     pub(crate) salt: KeySalt,
-}
-
-/// A bucket of a key: the limit, and the charge of one request on it.
-struct Bucket {
-    limit: tidegate::policy::NamedLimit,
-    /// The quota and how it is handled; `None` if the key makes no charge there.
-    claim: Option<(Quota, Handling)>,
-}
-
-/// A key, and its buckets under the policies that were in force when it was asked about.
-struct Asked {
-    policy: tidegate::policy::Policy,
-    bytes: Vec<u8>,
-    is_exempt: bool,
-    is_override: bool,
-    buckets: Vec<Bucket>,
-    /// Were all of its limits asked about, and not one by its name?
-    is_whole: bool,
 }
 
 impl<S: Store + 'static> Operate for Operator<S> {
@@ -128,22 +79,26 @@ impl<S: Store + 'static> Operate for Operator<S> {
         if (self.is_up)(&self.store) {
             return None;
         }
-        self.in_force.with_policies(|policies| {
-            let limits =
-                policies.as_slice().iter().flat_map(|policy| policy.limits().iter().map(move |it| (policy, it)));
-            let mut denying = limits.filter(|(_, named)| {
-                named.mode != Mode::Shadow
-                    && named.limit.quota().is_some()
-                    && named.handling.on_failure == FailureMode::Deny
-            });
-            let (policy, limit) = denying.next()?;
-            let (policy, limit) = (policy.name(), &limit.name);
-            Some(format!(
-                "the store does not answer, and limit `{limit}` of policy `{policy}` denies everything without it \
-                 (on_store_failure = \"deny\")"
-            ))
-        })
+        let by_policy = self.in_force.with_policies(|policies| {
+            let each = |policy: &Policy| policy.limits().iter().find_map(|limit| denying(policy.name(), limit));
+            policies.as_slice().iter().find_map(each)
+        });
+        let imported = self.imports.in_force();
+        by_policy.or_else(|| imported.counted().find_map(|(limit, _)| denying(&limit.policy, &limit.named)))
     }
+}
+
+/// What is said of a limit that denies everything while the store is away; `None` if it does not.
+fn denying(policy: &str, limit: &NamedLimit) -> Option<String> {
+    let is_denying =
+        limit.mode != Mode::Shadow && limit.limit.quota().is_some() && limit.handling.on_failure == FailureMode::Deny;
+    let name = &limit.name;
+    is_denying.then(|| {
+        format!(
+            "the store does not answer, and limit `{name}` of policy `{policy}` denies everything without it \
+             (on_store_failure = \"deny\")"
+        )
+    })
 }
 
 impl<S: Store + 'static> Operator<S> {
@@ -155,6 +110,7 @@ impl<S: Store + 'static> Operator<S> {
             "read_at": origin.as_ref().map(|origin| instant(origin.read_s)),
             "unmatched": self.metrics.requests.counted(Ruling::Unmatched),
             "policies": policies,
+            "imported": render::imported(&self.imports.in_force()),
         })
     }
 
@@ -162,24 +118,9 @@ impl<S: Store + 'static> Operator<S> {
         render::unix_s((self.clock)())
     }
 
-    /// The key of a query, and its buckets: all, or that of the limit that is named.
     fn asked(&self, query: &KeyQuery) -> Result<Asked, Refusal> {
-        let now_s = self.now_s();
-        self.in_force.with_policies(|policies| {
-            let key = policies.single_key(&query.policy, query.key(), now_s).map_err(Refusal::of_key)?;
-            let mut buckets = buckets(&key);
-            if let Some(name) = &query.limit {
-                buckets.retain(|bucket| bucket.limit.name == *name);
-                if buckets.is_empty() {
-                    let name = tidegate_policy::Printable(name.as_bytes());
-                    let detail = format!("policy `{}` has no limit `{name}`", query.policy);
-                    return Err(Refusal::new(StatusCode::NOT_FOUND, detail));
-                }
-            }
-            let (is_exempt, is_override) = (key.is_exempt(), key.is_override());
-            let (policy, bytes, is_whole) = (key.policy().clone(), key.bytes().to_vec(), query.limit.is_none());
-            Ok(Asked { policy, bytes, is_exempt, is_override, buckets, is_whole })
-        })
+        let (imported, now_s) = (self.imports.in_force(), self.now_s());
+        self.in_force.with_policies(|policies| Asked::new(policies, &imported, query, now_s))
     }
 
     async fn look(&self, asked: &Asked) -> Done {
@@ -193,7 +134,7 @@ impl<S: Store + 'static> Operator<S> {
         }
         let [key, bytes] = render::key(&asked.bytes).map(|(_, value)| value);
         Ok(json!({
-            "policy": asked.policy.name(),
+            "policy": asked.name,
             "key": key,
             "bytes": bytes,
             "hash": self.salt.hash(&asked.bytes).to_string(),
@@ -206,9 +147,8 @@ impl<S: Store + 'static> Operator<S> {
 
     /// Whether the key is held back, and how near it is to it; nothing if its policy has no penalty.
     async fn penalty(&self, asked: &Asked) -> Done {
-        let Some(OffenceCharges { offence, hold }) = asked.policy.offence(&asked.bytes) else {
-            return Ok(Value::Null);
-        };
+        let charges = asked.policy.as_ref().and_then(|policy| policy.offence(&asked.bytes));
+        let Some(OffenceCharges { offence, hold }) = charges else { return Ok(Value::Null) };
         let (hold, _) = self.look_at(hold.limit, &hold.quota, &hold.handling, &asked.bytes).await?;
         let (offences, _) = self.look_at(offence.limit, &offence.quota, &offence.handling, &asked.bytes).await?;
         Ok(render::penalty(&hold, &offences))
@@ -233,7 +173,8 @@ impl<S: Store + 'static> Operator<S> {
         for Bucket { limit, .. } in &asked.buckets {
             self.store.reset(limit.id, &asked.bytes).await.map_err(Refusal::of_store)?;
         }
-        for penalty in asked.policy.penalty_ids().filter(|_| asked.is_whole) {
+        let policy = asked.policy.as_ref().filter(|_| asked.is_whole);
+        for penalty in policy.iter().flat_map(|policy| policy.penalty_ids()) {
             self.store.reset(penalty, &asked.bytes).await.map_err(Refusal::of_store)?;
         }
         self.look(asked).await
@@ -247,7 +188,21 @@ impl<S: Store + 'static> Operator<S> {
         self.look(asked).await
     }
 
+    /// A limit that was written for another service has no override: its file says what it allows.
+    fn check_override(&self, query: &KeyQuery) -> Result<(), Refusal> {
+        let imported = self.imports.in_force();
+        match self.in_force.with_policies(|policies| is_imported(policies, &imported, query)) {
+            false => Ok(()),
+            true => Err(Refusal::conflict(format!(
+                "the limits of `{}` were written for another service, and no key of them can have limits of its own; \
+                 change them in their file, or reset the key or grant it tokens",
+                query.policy
+            ))),
+        }
+    }
+
     fn put_override(&self, query: &KeyQuery, body: &str) -> Done {
+        self.check_override(query)?;
         let (now_s, texts) = (self.now_s(), query.texts()?);
         let read = |key: &SingleKey<'_>| -> Result<(Override, Vec<u8>), Refusal> {
             let special = read_override("the body", body, key.policy(), texts).map_err(|error| {
@@ -274,6 +229,7 @@ impl<S: Store + 'static> Operator<S> {
     }
 
     fn remove_override(&self, query: &KeyQuery) -> Done {
+        self.check_override(query)?;
         let is_removed = self.in_force.change(|overrides| Ok(overrides.remove(query, self.now_s())))?;
         match is_removed {
             true => Ok(self.overrides()),
@@ -305,17 +261,9 @@ impl<S: Store + 'static> Operator<S> {
 
     fn denied_key(&self, denied: &DeniedKey, is_hashed: bool) -> Value {
         let DeniedKey { limit, key, count, error, since } = denied;
-        let (policy, limit, mode) = self.in_force.with_policies(|policies| match policies.place(*limit) {
-            Some(place) => (
-                Value::from(place.policy.name()),
-                Value::from(place.limit.name.as_str()),
-                Value::from(render::mode(place.limit.mode)),
-            ),
-            // It is not in force any more.
-            None => (Value::Null, Value::Null, Value::Null),
-        });
+        let (policy, name, mode) = self.place_of(*limit);
         let since = instant(render::unix_s(*since));
-        let mut shown = json!({ "policy": policy, "limit": limit, "mode": mode, "count": count, "error": error,
+        let mut shown = json!({ "policy": policy, "limit": name, "mode": mode, "count": count, "error": error,
                                 "since": since, "hash": self.salt.hash(key).to_string() });
         if !is_hashed {
             render::key(key).into_iter().for_each(|(name, value)| shown[name] = value);
@@ -323,17 +271,20 @@ impl<S: Store + 'static> Operator<S> {
         shown
     }
 
+    /// The policy, the name and the mode of a limit; nothing if it is not in force any more.
+    fn place_of(&self, limit: LimitId) -> (Value, Value, Value) {
+        let shown = |policy: &str, limit: &NamedLimit| {
+            (policy.into(), limit.name.as_str().into(), render::mode(limit.mode).into())
+        };
+        let by_policy = self
+            .in_force
+            .with_policies(|policies| policies.place(limit).map(|place| shown(place.policy.name(), place.limit)));
+        let imported = || self.imports.in_force().by_id(limit).map(|known| shown(&known.policy, &known.named));
+        by_policy.or_else(imported).unwrap_or_default()
+    }
+
     fn forget_denied(&self) -> Done {
-        self.denied_keys()?.clear((self.clock)());
+        self.denied_keys()?.clear();
         self.denied()
     }
-}
-
-/// The buckets of a key, one for each limit of its policy.
-fn buckets(key: &SingleKey<'_>) -> Vec<Bucket> {
-    let bucket = |(limit, charge): (&tidegate::policy::NamedLimit, Option<Charge<'_>>)| Bucket {
-        limit: limit.clone(),
-        claim: charge.map(|charge| (charge.quota, charge.handling)),
-    };
-    key.limits().map(bucket).collect()
 }

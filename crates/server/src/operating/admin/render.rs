@@ -7,6 +7,8 @@ use tidegate::policy::file::instant;
 use tidegate::policy::{KeyText, NamedLimit, Override, Policies, Policy};
 use tidegate::{Decision, HeldBy, Limit, Mode, Sharing, Source, Time};
 
+use crate::imported::imports::Imported;
+use crate::imported::limit::ImportedLimit;
 use crate::operating::runtime_overrides::RuntimeOverride;
 use crate::{LimitMetrics, Metrics};
 
@@ -43,6 +45,19 @@ pub(super) fn policies(policies: &Policies, metrics: &Metrics) -> Vec<Value> {
         })
     };
     policies.as_slice().iter().map(each).collect()
+}
+
+/// What is in force of other services' files, and how often each of their limits has decided.
+pub(super) fn imported(imported: &Imported) -> Vec<Value> {
+    let all: Vec<_> = imported.counted().collect();
+    let policies = all.chunk_by(|(one, _), (other, _)| one.policy == other.policy);
+    let each = |limits: &[(&ImportedLimit, &LimitMetrics)]| {
+        json!({
+            "name": limits.first().map(|(first, _)| first.policy.as_str()),
+            "limits": limits.iter().map(|(one, counted)| limit(&one.named, Some((*counted).clone()))).collect::<Vec<_>>(),
+        })
+    };
+    policies.map(each).collect()
 }
 
 fn limit(named: &NamedLimit, counted: Option<LimitMetrics>) -> Value {
