@@ -98,6 +98,27 @@ pub(crate) fn callers_are_limited(recipe: &Recipe) {
     assert_eq!(outcomes, [BURST as u64, 6]);
 }
 
+/// What `X-RateLimit-*` say reaches the caller, or the API where the proxy tells only that; and with a denial the caller.
+pub(crate) fn another_dialect_is_told(recipe: &Recipe) {
+    let (api, address) = (Api::start(), free_address());
+    let front = recipe.start(address, api.address(), Away::AsWritten);
+    let _tidegate = tidegate_by(address, &["--limit", "2/h", "--headers", "x-ratelimit"]);
+    for left in ["1", "0"] {
+        api.seen();
+        let reply = get(front.address, "/");
+        let seen = api.seen().pop().expect("it reached the API");
+        let told = |name| if recipe.tells_caller { reply.field(name) } else { seen.field(name) };
+        assert_eq!([told("x-ratelimit-limit"), told("x-ratelimit-remaining")], [Some("2"), Some(left)], "{reply:?}");
+        assert!(told("x-ratelimit-reset").is_some_and(|reset| reset.parse::<u64>().is_ok()), "{reply:?} {seen:?}");
+        assert_eq!(told("ratelimit"), None, "what Tidegate does not say is not made up");
+    }
+    let denied = get(front.address, "/");
+    let told = ["x-ratelimit-limit", "x-ratelimit-remaining"].map(|name| denied.field(name));
+    assert_eq!((denied.status, told), (429, [Some("2"), Some("0")]), "{denied:?}");
+    let [reset, wait] = ["x-ratelimit-reset", "retry-after"].map(|name| denied.field(name).unwrap().parse::<u64>());
+    assert!((1..=1_800).contains(&wait.unwrap()) && reset.unwrap() >= 1, "{denied:?}");
+}
+
 /// The proxy asks about the request as it is, without its body, on a connection that stays open.
 pub(crate) fn requests_are_asked_about(recipe: &Recipe) {
     let fields = "RateLimit: \"a\";r=1;t=1\r\n";

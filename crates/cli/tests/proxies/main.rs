@@ -32,6 +32,11 @@ macro_rules! behind {
             }
 
             #[test]
+            fn the_fields_of_an_older_dialect_are_passed_on_too() {
+                checks::another_dialect_is_told(&RECIPE);
+            }
+
+            #[test]
             fn requests_are_asked_about_without_their_bodies() {
                 checks::requests_are_asked_about(&RECIPE);
             }
