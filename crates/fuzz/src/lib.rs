@@ -41,10 +41,11 @@ pub const BASE_BYTES: usize = 1 << 20;
 pub const INPUT_BYTES_MAX: usize = 1 << 16;
 
 /// All doors.
-pub const DOORS: [Door; 14] = [
+pub const DOORS: [Door; 15] = [
     bytes::RESP,
     bytes::PROXY_PROTOCOL,
     calls::CALLS,
+    calls::RATE_LIMIT_CALLS,
     configuration::TOML,
     configuration::YAML,
     configuration::JSON,

@@ -85,5 +85,6 @@ pub use tidegate_policy::{Peer, Trust};
 pub mod fuzz {
     pub use crate::api::fuzz::call;
     pub use crate::client::proxy_protocol::fuzz::proxy_header;
+    pub use crate::envoy::fuzz::rate_limit_call;
     pub use crate::resp::fuzz::commands;
 }

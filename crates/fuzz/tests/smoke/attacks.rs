@@ -21,6 +21,15 @@ fn a_frame_that_announces_two_thousand_million_elements_costs_nothing() {
 }
 
 #[test]
+fn a_call_that_announces_four_gibibytes_costs_nothing() {
+    // The length of the message, of its domain, and of a descriptor.
+    for input in [&b"\0\xff\xff\xff\xff\x0a\x01d"[..], b"\x0a\xff\xff\xff\xff\x0fd", b"\x12\xff\xff\xff\xff\x0f\x0a"] {
+        let bytes = peak_bytes("rate_limit_calls", input);
+        assert!(bytes <= 1_024, "{input:?}: {bytes} bytes");
+    }
+}
+
+#[test]
 fn nesting_that_is_never_closed_ends_at_a_depth() {
     let opens = [
         ("config_json", "["),

@@ -106,8 +106,8 @@ macro_rules! doors {
 }
 
 doors! {
-    resp proxy_protocol calls config_toml config_yaml config_json descriptor_rules limitador cel store_url header_fields
-    access_log limit flags
+    resp proxy_protocol calls rate_limit_calls config_toml config_yaml config_json descriptor_rules limitador cel store_url
+    header_fields access_log limit flags
 }
 
 /// A large file that is wrong all over, and all on one line.

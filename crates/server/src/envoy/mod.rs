@@ -11,6 +11,8 @@
 mod asked;
 mod decide;
 pub(crate) mod files;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 pub(crate) mod headers;
 pub(crate) mod json;
 pub(crate) mod messages;

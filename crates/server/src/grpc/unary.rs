@@ -26,6 +26,12 @@ where
     B: Body<Data = Bytes>,
 {
     let framed = collected(request.into_body()).await?;
+    let message = unframed(&framed)?;
+    Q::decode(message).map_err(|error| CallError::invalid(format!("this is no message of that kind: {error}")))
+}
+
+/// The message behind its prefix.
+pub(crate) fn unframed(framed: &[u8]) -> Result<&[u8], CallError> {
     let Some((&[flag, a, b, c, d], message)) = framed.split_first_chunk::<PREFIX_BYTES>() else {
         return Err(CallError::new(Code::Internal, "the call has no message"));
     };
@@ -35,7 +41,7 @@ where
     if usize::try_from(u32::from_be_bytes([a, b, c, d])) != Ok(message.len()) {
         return Err(CallError::new(Code::Internal, "the call is not one message of the length that it says"));
     }
-    Q::decode(message).map_err(|error| CallError::invalid(format!("this is no message of that kind: {error}")))
+    Ok(message)
 }
 
 /// All of a body, which most often is one frame.
@@ -100,6 +106,7 @@ mod tests {
         let code = async |bytes: &[u8]| read(bytes).await.unwrap_err().code;
         assert_eq!(code(b"").await, Code::Internal);
         assert_eq!(code(b"\0\0\0\0\x06\x0a\x03abc").await, Code::Internal);
+        assert_eq!(code(b"\0\xff\xff\xff\xff\x0a\x03abc").await, Code::Internal);
         assert_eq!(code(b"\x01\0\0\0\x05\x0a\x03abc").await, Code::Unimplemented);
         assert_eq!(code(b"\0\0\0\0\x05\x0a\x09abc").await, Code::InvalidArgument);
         assert_eq!(code(&vec![0; MESSAGE_BYTES_MAX + 6]).await, Code::ResourceExhausted);
