@@ -1,5 +1,6 @@
 //! Envoy's rate limit service: asked in JSON, by a client made from the published files, and by a real Envoy.
 
+mod announced;
 #[path = "../passing/authority.rs"]
 mod authority;
 mod calls;
