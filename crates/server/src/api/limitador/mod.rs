@@ -25,8 +25,9 @@ use crate::imported::imports::Imported;
 const REPORTS_MAX: usize = 4;
 
 /// Why counters are not listed.
-const NO_COUNTERS: &str = "counters are not listed, since stores know keys by their hashes alone; POST /check tells what \
-                           one caller has left, and on the admin address GET /v1/keys shows a bucket and DELETE resets it";
+const NO_COUNTERS: &str = "counters are not listed: in memory keys are known by their hashes alone, and a shared store \
+                           is not searched; POST /check tells what one caller has left, and on the admin address \
+                           GET /v1/keys shows a bucket and DELETE resets it";
 
 /// What is found at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
