@@ -25,11 +25,11 @@ pub struct PeriodText(pub Duration);
 
 impl fmt::Display for PeriodText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ns = self.0.as_nanos();
-        let unit = UNITS.iter().find(|(unit_ns, ..)| ns > 0 && ns.is_multiple_of(u128::from(*unit_ns)));
-        match unit {
-            Some((unit_ns, name, _)) if ns == u128::from(*unit_ns) => f.write_str(name),
-            Some((unit_ns, name, _)) => write!(f, "{}{name}", ns / u128::from(*unit_ns)),
+        // No limit has a period above a year.
+        let Ok(ns) = u64::try_from(self.0.as_nanos()) else { return write!(f, "{}ns", self.0.as_nanos()) };
+        match UNITS.iter().find(|(unit_ns, ..)| ns > 0 && ns.is_multiple_of(*unit_ns)) {
+            Some((unit_ns, name, _)) if ns == *unit_ns => f.write_str(name),
+            Some((unit_ns, name, _)) => write!(f, "{}{name}", ns / unit_ns),
             None => write!(f, "{ns}ns"),
         }
     }

@@ -206,7 +206,16 @@ impl<'a> Reader<'a> {
         &self.text[self.at..]
     }
 
+    /// The byte that comes next.
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
     fn skip_spaces(&mut self) {
+        // Nearly always something visible comes next.
+        if self.byte().is_some_and(|byte| byte.is_ascii_graphic()) {
+            return;
+        }
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 
@@ -219,14 +228,19 @@ impl<'a> Reader<'a> {
     /// The letters that follow, possibly none.
     fn word(&mut self) -> &'a str {
         let rest = self.rest();
-        let end = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
+        let ascii = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let end = match rest.as_bytes().get(ascii) {
+            // The word of another language goes on.
+            Some(0x80..) => rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len()),
+            _ => ascii,
+        };
         self.at += end;
         &rest[..end]
     }
 
     /// The number that follows, if one does.
     fn number(&mut self) -> Result<Option<Written>, Fault> {
-        if self.rest().starts_with(['-', '+']) {
+        if matches!(self.byte(), Some(b'-' | b'+')) {
             return Err(Fault::Negative);
         }
         let start = self.at;
@@ -249,7 +263,7 @@ impl<'a> Reader<'a> {
 
     fn digits(&mut self) -> &'a str {
         let rest = self.rest();
-        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let end = rest.bytes().take_while(u8::is_ascii_digit).count();
         self.at += end;
         &rest[..end]
     }

@@ -1,17 +1,24 @@
 //! One thread that keeps connections busy with one call each, and reads every answer to its end.
 
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 const CONNECTIONS: usize = 50;
 const KEYS: u64 = 100_000;
 /// The longest answer that is understood, in bytes.
 const ANSWER_BYTES_MAX: usize = 4096;
-/// Nothing takes this long, unless the server is gone.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// No round takes this long, unless the server is gone.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What is asked, over and over, each time of another key.
+#[derive(Clone)]
 pub(crate) struct Call {
     bytes: Vec<u8>,
     /// Where the eight digits of the key end, if there is one.
@@ -50,22 +57,22 @@ impl Call {
 }
 
 /// Asks so many times, and gives the calls a second.
-pub(crate) fn ask(server: SocketAddr, call: &mut Call, calls: u32) -> io::Result<f64> {
-    let mut connections = (0..CONNECTIONS).map(|_| Connection::open(server)).collect::<io::Result<Vec<_>>>()?;
-    let start = Instant::now();
-    for connection in &mut connections {
-        connection.socket.write_all(call.next())?;
-    }
-    let mut answered = 0;
-    while answered < calls {
-        // Each is answered about as often as the others, so that waiting for them in turn keeps all of them busy.
-        for connection in &mut connections {
-            connection.wait()?;
-            connection.socket.write_all(call.next())?;
-            answered += 1;
+pub(crate) fn ask(server: SocketAddr, call: &Call, calls: u32) -> io::Result<f64> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut connections = Vec::with_capacity(CONNECTIONS);
+        for _ in 0..CONNECTIONS {
+            connections.push(Connection::open(server).await?);
         }
-    }
-    Ok(f64::from(answered) / start.elapsed().as_secs_f64())
+        let start = Instant::now();
+        // All of them take what is left to ask from one place; nothing waits for a connection whose answer is late.
+        let shared = Arc::new(Mutex::new((call.clone(), calls)));
+        let mut asking: JoinSet<_> = connections.into_iter().map(|one| one.ask(Arc::clone(&shared))).collect();
+        while let Some(asked) = timeout(PATIENCE, asking.join_next()).await? {
+            asked??;
+        }
+        Ok(f64::from(calls) / start.elapsed().as_secs_f64())
+    })
 }
 
 /// A connection with one call under way.
@@ -75,17 +82,32 @@ struct Connection {
 }
 
 impl Connection {
-    fn open(server: SocketAddr) -> io::Result<Self> {
-        let socket = TcpStream::connect(server)?;
+    async fn open(server: SocketAddr) -> io::Result<Self> {
+        let socket = TcpStream::connect(server).await?;
         socket.set_nodelay(true)?;
-        socket.set_read_timeout(Some(PATIENCE))?;
         Ok(Self { socket, answer: vec![0; ANSWER_BYTES_MAX] })
     }
 
-    fn wait(&mut self) -> io::Result<()> {
+    /// Asks one call after the other for as long as there are any.
+    async fn ask(mut self, shared: Arc<Mutex<(Call, u32)>>) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        loop {
+            {
+                let (call, left) = &mut *shared.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some(fewer) = left.checked_sub(1) else { return Ok(()) };
+                *left = fewer;
+                bytes.clear();
+                bytes.extend_from_slice(call.next());
+            }
+            self.socket.write_all(&bytes).await?;
+            self.wait().await?;
+        }
+    }
+
+    async fn wait(&mut self) -> io::Result<()> {
         let mut length = 0;
         loop {
-            match self.socket.read(&mut self.answer[length..])? {
+            match self.socket.read(&mut self.answer[length..]).await? {
                 0 => return Err(ErrorKind::UnexpectedEof.into()),
                 read => length += read,
             }

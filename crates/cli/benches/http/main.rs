@@ -90,7 +90,7 @@ impl Contestant {
 
     fn round(&mut self, server: &Server) -> io::Result<()> {
         let before = server.processor_time()?;
-        let calls_a_second = ask(server.address, &mut self.call, CALLS)?;
+        let calls_a_second = ask(server.address, &self.call, CALLS)?;
         let spent = server.processor_time()?.saturating_sub(before);
         self.costs.push(Cost { calls_a_second, processor_us: spent.as_secs_f64() * 1e6 / f64::from(CALLS) });
         Ok(())

@@ -51,11 +51,14 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str, Refusal> {
 
 async fn read<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, Refusal> {
     let mut body = pin!(body);
-    let mut first = next(body.as_mut()).await?.unwrap_or_default();
+    let first = next(body.as_mut()).await?.unwrap_or_default();
     if first.len() > BODY_BYTES_MAX {
         return Err(too_long());
     }
-    let Some(second) = next(body.as_mut()).await? else { return Ok(std::mem::take(&mut first)) };
+    if body.is_end_stream() {
+        return Ok(first);
+    }
+    let Some(second) = next(body.as_mut()).await? else { return Ok(first) };
     let mut all = BytesMut::from(&*first);
     let mut piece = Some(second);
     while let Some(bytes) = piece {

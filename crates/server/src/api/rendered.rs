@@ -1,13 +1,12 @@
 //! Decisions as JSON. Spans of time say their unit in their name, and are rounded up, so whoever waits is never early.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use tidegate::{Answer, Cause, Charge, Decision, GateAnswer, Limit, Mode, whole_seconds_up};
+use tidegate::{Answer, Cause, Charge, Decision, GateAnswer, Mode, whole_seconds_up};
 use tidegate_http::{Dialects, Report};
 
 use super::brought::Brought;
@@ -107,8 +106,8 @@ impl<'a> Rendered<'a> {
             write_names(&mut object, line);
             line.decision.into_iter().for_each(|decision| write_numbers(&mut object, decision));
         }
-        object.text("source", source.name());
-        cause.into_iter().for_each(|cause| object.text("cause", cause.name()));
+        object.word("source", source.name());
+        cause.into_iter().for_each(|cause| object.word("cause", cause.name()));
         self.is_matched.into_iter().for_each(|is_matched| object.truth("matched", is_matched));
         object.list("limits", &self.lines, |object, line| write_line(object, line));
     }
@@ -166,22 +165,19 @@ fn write_numbers(object: &mut Writer<'_>, decision: &Decision) {
 fn write_line(object: &mut Writer<'_>, line: &Line<'_>) {
     write_names(object, line);
     let Some(decision) = line.decision else {
-        object.text("quota", "unlimited");
-        object.text("mode", mode(line.mode));
+        object.word("quota", "unlimited");
+        object.word("mode", mode(line.mode));
         return object.truth("allowed", true);
     };
     write_quota(object, decision);
-    object.text("mode", mode(line.mode));
+    object.word("mode", mode(line.mode));
     object.truth("allowed", decision.is_allowed());
     write_numbers(object, decision);
 }
 
 fn write_quota(object: &mut Writer<'_>, decision: &Decision) {
-    let mut quota = String::with_capacity(32);
-    // Writing into a text does not fail.
-    let _ = write!(quota, "{}", Limit::from(*decision.quota()));
-    object.text("quota", &quota);
-    object.text("algorithm", decision.quota().algorithm().name());
+    object.limit("quota", *decision.quota());
+    object.word("algorithm", decision.quota().algorithm().name());
 }
 
 /// How it stands with one bucket, by a look at it.
@@ -190,12 +186,12 @@ pub(super) fn bucket(name: &str, look: Option<(&Decision, tidegate::Source)>) ->
     let mut object = Writer::object(&mut text);
     object.text("limit", name);
     match look {
-        None => object.text("quota", "unlimited"),
+        None => object.word("quota", "unlimited"),
         Some((decision, source)) => {
             write_quota(&mut object, decision);
             object.number("burst", decision.quota().burst());
             write_numbers(&mut object, decision);
-            object.text("source", source.name());
+            object.word("source", source.name());
         }
     }
     object.end();
@@ -225,5 +221,6 @@ fn seconds(span: Duration) -> u64 {
 }
 
 fn milliseconds(span: Duration) -> u64 {
-    u64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+    let begun = u64::from(span.subsec_nanos().div_ceil(1_000_000));
+    span.as_secs().saturating_mul(1_000).saturating_add(begun)
 }

@@ -1,5 +1,9 @@
 //! Writes an object, field by field, into a text.
 
+use std::fmt::Write as _;
+
+use tidegate_core::Limit;
+
 /// An object that is being written.
 #[derive(Debug)]
 pub(crate) struct Writer<'t> {
@@ -18,6 +22,21 @@ impl<'t> Writer<'t> {
     pub(crate) fn text(&mut self, name: &'static str, value: &str) {
         self.name(name);
         push_quoted(self.text, value);
+    }
+
+    /// A field whose value is a word of ours, which needs no escapes.
+    pub(crate) fn word(&mut self, name: &'static str, word: &'static str) {
+        self.name(name);
+        self.text.push('"');
+        self.text.push_str(word);
+        self.text.push('"');
+    }
+
+    /// A field whose value is a limit as people write it, which needs no escapes.
+    pub(crate) fn limit(&mut self, name: &'static str, limit: impl Into<Limit>) {
+        self.name(name);
+        // Writing into a text does not fail.
+        let _ = write!(self.text, "\"{}\"", limit.into());
     }
 
     /// A field whose value is a number.
@@ -58,7 +77,10 @@ impl<'t> Writer<'t> {
 
     /// The name is ours, and needs no escapes.
     fn name(&mut self, name: &'static str) {
-        self.text.push_str(if self.is_first { "\"" } else { ",\"" });
+        if !self.is_first {
+            self.text.push(',');
+        }
+        self.text.push('"');
         self.text.push_str(name);
         self.text.push_str("\":");
         self.is_first = false;
@@ -91,11 +113,14 @@ mod tests {
         object.text("text", "a\"\\\r\n\0\u{7f}\u{e9}\u{1f600}");
         object.number("number", u64::MAX);
         object.truth("truth", false);
+        object.word("word", "ours");
+        object.limit("limit", "60/min burst 10".parse::<Limit>().unwrap());
         object.list("list", [1, 2], |object, item| object.number("item", item));
         object.list("none", [0; 0], |_, _| ());
         object.end();
         let read: serde_json::Value = serde_json::from_str(&text).unwrap();
         let expect = serde_json::json!({ "text": "a\"\\\r\n\0\u{7f}\u{e9}\u{1f600}", "number": u64::MAX, "truth": false,
+                                         "word": "ours", "limit": "60/min burst 10",
                                          "list": [{ "item": 1 }, { "item": 2 }], "none": [] });
         assert_eq!(read, expect);
     }
