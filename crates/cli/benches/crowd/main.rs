@@ -26,7 +26,7 @@ const PIPELINE: usize = 1_000;
 const RESTING: usize = 10_000;
 const DRIPPING: usize = 1_000;
 /// After so long a client is at rest.
-const REST: Duration = Duration::from_secs(6);
+const REST: Duration = Duration::from_secs(8);
 /// A drip each second, for so many.
 const DRIPS: u32 = 10;
 /// Calls one after the other of somebody else.

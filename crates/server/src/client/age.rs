@@ -1,8 +1,6 @@
 //! The greatest age of a connection: clients that keep theirs for ever would stay with those processes that were there
 //! first, also when others have come since.
 
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher as _;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -10,6 +8,7 @@ use std::time::Duration;
 use tokio::time::{Sleep, sleep};
 
 use crate::Bounds;
+use crate::client::chance::spread;
 
 /// What has come of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +29,7 @@ pub(crate) struct Age {
 impl Age {
     /// The age of a connection that begins now.
     pub(crate) fn new(bounds: &Bounds) -> Self {
-        let timer = bounds.connection_age.map(|age| Box::pin(sleep(spread(age, RandomState::new().hash_one(())))));
+        let timer = bounds.connection_age.map(|age| Box::pin(sleep(spread(age * 4 / 5, age))));
         Self { timer, grace: bounds.grace, is_old: false }
     }
 
@@ -47,28 +46,11 @@ impl Age {
     }
 }
 
-/// Between four fifths of a span and all of it, by chance: what began together should not end together.
-fn spread(span: Duration, chance: u64) -> Duration {
-    let fifth_ns = u64::try_from((span / 5).as_nanos()).unwrap_or(u64::MAX);
-    span - Duration::from_nanos(chance.checked_rem(fifth_ns).unwrap_or(0))
-}
-
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
 
     use super::*;
-
-    #[test]
-    fn ages_are_spread_and_never_above_the_greatest() {
-        let span = Duration::from_secs(100);
-        assert_eq!(spread(span, 0), span);
-        assert_eq!(spread(span, 20_000_000_000 - 1), Duration::from_nanos(80_000_000_001));
-        assert_eq!(spread(Duration::ZERO, 7), Duration::ZERO);
-        let ages: Vec<_> = (0..100).map(|_| spread(span, RandomState::new().hash_one(()))).collect();
-        assert!(ages.iter().all(|age| (span * 4 / 5..=span).contains(age)));
-        assert!(ages.iter().any(|age| *age != ages[0]));
-    }
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_is_told_first_and_cut_later() {

@@ -6,6 +6,7 @@
 pub(crate) mod age;
 pub(crate) mod believed;
 pub(crate) mod called;
+pub(crate) mod chance;
 pub(crate) mod connection;
 pub(crate) mod connections;
 pub(crate) mod doors;

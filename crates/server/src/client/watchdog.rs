@@ -10,10 +10,12 @@ use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep};
 
 use crate::Bounds;
+use crate::client::chance::spread;
 use crate::client::progress::{Phase, Progress};
 
-/// After so long without anything happening a connection of HTTP/1.1 is at rest.
-const REST_AFTER: Duration = Duration::from_secs(2);
+/// After so long without anything happening a connection of HTTP/1.1 is at rest; by chance, so that thousands that fell
+/// silent together do not lie down together.
+const REST_AFTER: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(6));
 
 /// The time that a client of many streams is given to hear that its idle connection ends.
 const WARNED: Duration = Duration::from_secs(5);
@@ -37,6 +39,7 @@ pin_project! {
         progress: Arc<Progress>,
         header_timeout: Duration,
         idle_timeout: Duration,
+        rest_after: Duration,
         watched: (Phase, u32),
         #[pin]
         timer: Sleep,
@@ -55,6 +58,7 @@ impl Watchdog {
             progress,
             header_timeout: bounds.header_timeout,
             idle_timeout: bounds.idle_timeout,
+            rest_after: spread(REST_AFTER.0, REST_AFTER.1),
             timer: sleep(bounds.header_timeout),
             is_set: false,
             is_quiet: false,
@@ -112,7 +116,7 @@ impl Watchdog {
     /// How long to wait until the next look at it.
     fn patience(&self, phase: Phase) -> Duration {
         let may_rest = phase != Phase::Upgraded && !self.progress.is_multiplexed();
-        if may_rest && self.idle_timeout >= 2 * REST_AFTER { REST_AFTER } else { self.idle_timeout }
+        if may_rest && self.idle_timeout >= 2 * REST_AFTER.1 { self.rest_after } else { self.idle_timeout }
     }
 
     /// Looks again after this time, to see whether it is still like this.
@@ -147,7 +151,7 @@ mod tests {
         let start = Instant::now();
         assert!(matches!(poll_fn(|cx| watchdog.as_mut().poll(cx)).await, Bite::Quiet));
         let quiet = start.elapsed();
-        assert!((REST_AFTER..REST_AFTER * 2).contains(&quiet), "{quiet:?}");
+        assert!((REST_AFTER.0..REST_AFTER.1 * 2).contains(&quiet), "{quiet:?}");
         assert!(matches!(poll_fn(|cx| watchdog.as_mut().poll(cx)).await, Bite::Idle));
         let idle = start.elapsed() - quiet;
         assert!((Duration::from_secs(75)..Duration::from_secs(76)).contains(&idle), "{idle:?}");
@@ -161,7 +165,7 @@ mod tests {
             let start = Instant::now();
             drop(progress.request_came(false));
             assert!(matches!(poll_fn(|cx| watchdog.as_mut().poll(cx)).await, Bite::Quiet));
-            assert!(start.elapsed() < REST_AFTER * 2, "{:?}", start.elapsed());
+            assert!(start.elapsed() < REST_AFTER.1 * 2, "{:?}", start.elapsed());
             advance(Duration::from_secs(30)).await;
         }
     }

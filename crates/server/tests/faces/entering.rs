@@ -88,7 +88,7 @@ async fn ask_around_a_rest(mut socket: impl AsyncRead + AsyncWrite + Unpin) -> S
     let mut answers = vec![0; 4096];
     let length = socket.read(&mut answers).await.unwrap();
     answers.truncate(length);
-    tokio::time::sleep(Duration::from_secs(5)).await;
+    tokio::time::sleep(Duration::from_secs(7)).await;
     String::from_utf8_lossy(&answers).into_owned() + &ask(socket, "").await
 }
 
