@@ -131,7 +131,7 @@ impl Imported {
         hang_ups: Receiver<()>,
     ) -> anyhow::Result<()> {
         let Self { files, contents, rules, warnings, reading } = self;
-        server.desk().imports().replace_rules(rules);
+        server.desk().import_rules(rules);
         warnings.iter().for_each(|warning| say::warning(warning));
         let desk = Arc::clone(server.desk());
         let name = files.name();
@@ -174,7 +174,7 @@ fn replace<S: Store + 'static>(name: &str, found: &FoundFiles, reading: Reading,
     match read.and_then(|contents| reading.read(contents).map_err(|why| why.to_string())) {
         Ok((rules, warnings)) => {
             let count = rules.rules().len();
-            desk.imports().replace_rules(rules);
+            desk.import_rules(rules);
             say::line(&format!("{name} was read anew; rules in force: {count}"));
             warnings.iter().for_each(|warning| say::warning(warning));
         }

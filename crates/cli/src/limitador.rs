@@ -99,7 +99,7 @@ impl LimitadorLimits {
         hang_ups: Receiver<()>,
     ) -> anyhow::Result<()> {
         let Self { file, contents, limits, reading } = self;
-        server.desk().imports().replace_limits(limits);
+        server.desk().import_limits(limits);
         let desk = Arc::clone(server.desk());
         let mut watch = FileWatch::new(file.clone(), contents);
         watching::start("tidegate-limits", hang_ups, move |occasion| {
@@ -130,7 +130,7 @@ fn replace<S: Store + 'static>(file: &ConfigFile, found: &Found, reading: Readin
     match read.and_then(|contents| reading.read(file, contents).map_err(|why| why.to_string())) {
         Ok(limits) => {
             let count = limits.as_slice().len();
-            desk.imports().replace_limits(limits);
+            desk.import_limits(limits);
             say::line(&format!("{} was read anew; limits in force: {count}", file.name()));
         }
         Err(why) => {

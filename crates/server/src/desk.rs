@@ -9,9 +9,11 @@ use std::thread;
 
 use arc_swap::ArcSwapOption;
 use tidegate::policy::Policies;
-use tidegate::{Charge, Gate, Store, Time};
+use tidegate::{Charge, Gate, Quota, Store, Time};
 use tidegate_http::{Cors, Dialects, LimitLayer};
 use tidegate_policy::KeySalt;
+use tidegate_policy::descriptor_rules::DescriptorRules;
+use tidegate_policy::limitador::Limits;
 
 use crate::operating::admin::{Operator, Origin};
 use crate::operating::denied::Denied;
@@ -123,7 +125,16 @@ impl<S: Store + 'static> Desk<S> {
             believed: believed.clone(),
         };
         let told = Told::new(access_log, traces, &metrics, notice, recorder);
-        Self { in_force, imports, store, clock, metrics, believed, told, operator, token }
+        let desk = Self { in_force, imports, store, clock, metrics, believed, told, operator, token };
+        desk.with_policies(|policies| desk.acquaint(policies.claims().map(|(_, claim)| claim.quota)));
+        desk
+    }
+
+    /// Has the store know these quotas from now on. A table in memory knows a bounded number of them in its life, and
+    /// calls that bring limits of their own must not use it up before those of the files had their turn.
+    fn acquaint(&self, quotas: impl IntoIterator<Item = Quota>) {
+        // Of one that the store cannot keep, each decision says so.
+        quotas.into_iter().for_each(|quota| drop((self.operator.takes)(&self.store, &quota)));
     }
 
     /// Calls `with` with the policies in force.
@@ -134,14 +145,23 @@ impl<S: Store + 'static> Desk<S> {
     /// Puts other policies in force. Requests that were asked about already end under the old ones, and what keys owe
     /// is kept under limits that go on ([`Policies::fresh_after`] says which do not).
     pub fn replace(&self, policies: Policies) {
+        self.acquaint(policies.claims().map(|(_, claim)| claim.quota));
         self.believed.replace(policies.client().trust.clone());
         self.in_force.replace(policies);
     }
 
-    /// What is in force of other services' files, for those who put others in force. Nothing at first.
-    #[must_use]
-    pub const fn imports(&self) -> &Imports {
-        &self.imports
+    /// Puts rules of the reference rate limit service in force, for the calls that come from now on. What keys owe is
+    /// kept under rules that stand at the same place of their domain. There are none at first.
+    pub fn import_rules(&self, rules: DescriptorRules) {
+        self.acquaint(rules.rules().iter().filter_map(|rule| rule.limit.quota()));
+        self.imports.replace_rules(rules);
+    }
+
+    /// Puts limits of limitador in force, for the calls that come from now on. What keys owe is kept under limits that
+    /// are the same but for `max_value`. There are none at first.
+    pub fn import_limits(&self, limits: Limits) {
+        self.acquaint(limits.as_slice().iter().map(|limit| limit.quota));
+        self.imports.replace_limits(limits);
     }
 
     /// Opens the file of the access log anew, as who rotates logs may ask for. A file that was moved is left behind

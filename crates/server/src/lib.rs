@@ -50,7 +50,7 @@ pub use desk::{AccessLogSetup, Desk, DeskSetup, Notice, TraceSetup};
 pub use envoy::{EnvoyHeaders, RateLimitSetup, UnknownEnvoyHeaders};
 pub use gateway::{Gateway, GatewaySetup};
 pub use grpc::{GrpcBody, GrpcSetup};
-pub use imported::imports::Imports;
+pub(crate) use imported::imports::Imports;
 pub use operating::admin::{Admin, AdminToken, AdminTokenError};
 pub use operating::operation::OperationSetup;
 pub use proxy::joke::Jokes;

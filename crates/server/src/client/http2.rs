@@ -12,21 +12,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
+use http::Request;
 use http::header::{self, HeaderMap, HeaderValue};
-use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::rt::Executor;
+use hyper::rt::bounds::Http2ServerConnExec;
 use hyper::server::conn::http2::{Builder, Connection};
+use hyper::service::HttpService;
 use hyper_util::rt::TokioTimer;
 use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep};
-use tower_service::Service;
 
 use crate::Bounds;
 use crate::client::connection::Converse;
-use crate::client::observed::Observed;
 use crate::client::stream::Stream;
 
 /// Requests that one connection may have in flight.
@@ -62,13 +61,12 @@ pub(crate) fn builder(bounds: &Bounds, streams: Streams) -> Builder<Streams> {
     http
 }
 
-impl<S, B> Converse for Connection<Stream, Observed<S>, Streams>
+impl<S> Converse for Connection<Stream, S, Streams>
 where
-    S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
-    S::Future: Send,
-    S::Error: Into<Box<dyn Error + Send + Sync>> + Send,
-    B: Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
+    S: HttpService<Incoming>,
+    S::ResBody: 'static,
+    <S::ResBody as Body>::Error: Into<Box<dyn Error + Send + Sync>>,
+    Streams: Http2ServerConnExec<S::Future, S::ResBody>,
 {
     /// It has to stay: what both sides agreed on lasts as long as the connection.
     fn rest(self: Pin<&mut Self>, _: &mut Context<'_>) {}

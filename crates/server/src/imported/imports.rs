@@ -15,7 +15,7 @@ use crate::{Clock, LimitMetrics, LimitSet, Metrics};
 
 /// What is in force of other services' files. Clones are one.
 #[derive(Clone)]
-pub struct Imports(Arc<Shelf>);
+pub(crate) struct Imports(Arc<Shelf>);
 
 struct Shelf {
     in_force: ArcSwap<Imported>,
@@ -52,15 +52,13 @@ impl Imports {
         Self(Arc::new(Shelf { in_force: ArcSwap::default(), counted, clock, denied }))
     }
 
-    /// Puts these rules in force, for the calls that come from now on. What keys owe is kept under rules that stand at
-    /// the same place of their domain.
-    pub fn replace_rules(&self, rules: DescriptorRules) {
+    /// Puts these rules in force.
+    pub(crate) fn replace_rules(&self, rules: DescriptorRules) {
         self.replace(|files| files.rules = Arc::new(rules.in_place_of(&files.rules, (self.0.clock)())));
     }
 
-    /// Puts these limits of limitador in force, for the calls that come from now on. What keys owe is kept under limits
-    /// that are the same but for `max_value`.
-    pub fn replace_limits(&self, limits: Limits) {
+    /// Puts these limits of limitador in force.
+    pub(crate) fn replace_limits(&self, limits: Limits) {
         self.replace(|files| {
             let limits = match &files.limitador {
                 Some(old) => limits.in_place_of(old, (self.0.clock)()),

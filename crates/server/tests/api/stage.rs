@@ -70,7 +70,7 @@ impl Stage {
     /// Puts limits of limitador in force.
     pub(crate) fn import(&self, limits: &str) {
         let limits = limitador::read("limits.yaml", limits, Algorithm::FixedWindow, Handling::default()).unwrap();
-        self.server.desk().imports().replace_limits(limits);
+        self.server.desk().import_limits(limits);
     }
 
     /// Asks with a body of JSON.
