@@ -14,6 +14,10 @@ use crate::grpc::status::CallError;
 /// The most descriptors of a call.
 const DESCRIPTORS_MAX: usize = 64;
 
+/// The most entries of a call's descriptors together: what is held while the store is asked is not far above the length
+/// of the message.
+const ENTRIES_MAX: usize = 1_024;
+
 /// The entries of a call's descriptors, one behind the other.
 pub(super) struct Entries<'q> {
     all: Vec<Entry<'q>>,
@@ -35,6 +39,9 @@ impl<'q> Entries<'q> {
         }
         if request.descriptors.len() > DESCRIPTORS_MAX {
             return Err(CallError::invalid(format!("there are more than {DESCRIPTORS_MAX} descriptors")));
+        }
+        if request.descriptors.iter().map(|descriptor| descriptor.entries.len()).sum::<usize>() > ENTRIES_MAX {
+            return Err(CallError::invalid(format!("the descriptors have more than {ENTRIES_MAX} entries together")));
         }
         let mut entries = Self { all: Vec::with_capacity(2 * request.descriptors.len()), of: Vec::new() };
         for descriptor in &request.descriptors {
@@ -290,4 +297,33 @@ fn too_many() -> CallError {
     let message =
         format!("the descriptors of this call make more than {CHARGES_MAX} charges, which one decision takes");
     CallError::invalid(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::messages::DescriptorEntry;
+    use super::*;
+
+    /// A call of so many descriptors, each with so many entries of this key.
+    fn call(descriptors: usize, entries: usize, key: &str) -> RateLimitRequest {
+        let entry = DescriptorEntry { key: key.to_owned(), value: "v".to_owned() };
+        let descriptor = RateLimitDescriptor { entries: vec![entry; entries], ..RateLimitDescriptor::default() };
+        let descriptors = vec![descriptor; descriptors];
+        RateLimitRequest { domain: "d".to_owned(), descriptors, ..RateLimitRequest::default() }
+    }
+
+    #[test]
+    fn a_call_is_bounded_and_about_something() {
+        let refused = |call: &RateLimitRequest| Entries::new(call).err().map(|error| error.message);
+        for (taken, too_much, what) in [
+            (call(64, 16, "k"), call(65, 1, "k"), "there are more than 64 descriptors"),
+            (call(1, 1_024, "k"), call(2, 513, "k"), "the descriptors have more than 1024 entries together"),
+            (call(1, 1, "k"), call(0, 0, "k"), "there is no descriptor, so there is nothing to decide on"),
+            (call(2, 2, "k"), call(2, 0, "k"), "a descriptor has no entries, or one whose key is empty"),
+            (call(2, 2, "k"), call(2, 2, ""), "a descriptor has no entries, or one whose key is empty"),
+        ] {
+            assert_eq!(refused(&taken), None);
+            assert_eq!(refused(&too_much).as_deref(), Some(what));
+        }
+    }
 }
