@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
-use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http_body::Body;
 use tokio::time::timeout;
@@ -21,9 +20,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reads the body of a call, which must say that it is JSON: what a web page can send without asking first cannot.
 pub(crate) async fn json<B: Body<Data = Bytes>>(parts: &Parts, body: B) -> Result<Bytes, Refusal> {
-    let media_type = parts.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
-    let media_type = media_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-    if !media_type.eq_ignore_ascii_case(b"application/json") {
+    if !crate::json::is_said_by(&parts.headers) {
         let detail = "the body must be JSON, and say so: `Content-Type: application/json`";
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }

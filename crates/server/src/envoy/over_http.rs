@@ -1,7 +1,7 @@
 //! The same call as JSON over HTTP: 200 if it may pass, 429 if not, and the answer's message either way, as the reference
 //! service has it at `POST /json`.
 
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CONTENT_TYPE, ORIGIN, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use tidegate_core::Store;
@@ -17,6 +17,11 @@ use crate::proxy::problem::problem;
 impl<S: Store + 'static> RateLimits<S> {
     /// The answer to a request whose body is a call.
     pub(crate) async fn answer_json(&self, request: Request<Incoming>) -> Response<ProxyBody> {
+        // Programs need not say what they send, as before. A web page that somebody looks at must not charge anything.
+        if request.headers().contains_key(ORIGIN) && !crate::json::is_said_by(request.headers()) {
+            let detail = "the body of a call with an Origin must be JSON, and say so: `Content-Type: application/json`";
+            return problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
+        }
         match self.decide_json(request).await {
             Ok(answer) => rendered(&answer),
             Err(CallError { code, message }) => problem(status_of(code), &message),

@@ -112,6 +112,19 @@ fn a_body_says_that_it_is_json_and_is_bounded() {
     chunks(1_000, 100).detail(413);
 }
 
+/// The reference service takes any body; what a browser sends of a page's own accord has an Origin, and no type of JSON.
+#[test]
+fn a_web_page_does_not_charge_by_the_call_that_says_nothing_of_its_body() {
+    let stage = Stage::plain();
+    let body = br#"{"domain":"d","descriptors":[{"entries":[{"key":"k","value":"v"}],"limit":{"requestsPerUnit":1,"unit":"DAY"}}]}"#;
+    let status = |fields: &str| stage.call("POST", "/json", fields, body).status;
+    for fields in ["", "content-type: text/plain\r\n", "content-type: application/x-www-form-urlencoded\r\n"] {
+        assert_eq!(status(&format!("origin: https://evil.example\r\n{fields}")), 415);
+    }
+    assert_eq!(status("content-type: application/x-www-form-urlencoded\r\n"), 200);
+    assert_eq!(status(&format!("origin: https://a.example\r\n{JSON}")), 429);
+}
+
 #[test]
 fn deep_and_wide_bodies_end_soon() {
     let stage = Stage::plain();
