@@ -195,3 +195,26 @@ fn while_the_store_is_away_a_rule_that_then_denies_is_said_to_be_why_others_shou
     assert_eq!(ready.status, 503);
     assert!(ready.text().contains("limit `user` of policy `edge` denies everything without it"), "{}", ready.text());
 }
+
+#[test]
+fn keys_under_limits_that_calls_bring_are_listed_by_the_names_that_they_were_brought_with() {
+    let (server, _folder) = served("--ratelimit-config", RULES, &[]);
+    let check =
+        json!({ "charges": [{ "limit": "1/365d", "key": "ann", "name": "mails", "algorithm": "fixed-window" }] });
+    let brought = json!({ "domain": "edge", "descriptors": [{
+        "entries": [{ "key": "mails", "value": "bob" }], "limit": { "requestsPerUnit": 1, "unit": "YEAR" } }] });
+    for (target, body, denials) in [("/v1/check", check, 2), ("/json", brought, 1)] {
+        (0..=denials).for_each(|_| drop(sent(server.address, "POST", target, &body.to_string())));
+    }
+    let denied = operated(&server, "GET", "/v1/denied", "");
+    let listed: Vec<_> = denied["denied"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| json!([it["policy"], it["limit"], it["mode"], it["key"], it["count"]]))
+        .collect();
+    assert_eq!(
+        listed,
+        [json!(["api", "mails", null, "ann", 2]), json!(["envoy", "brought", null, r#""mails" and "bob""#, 1])]
+    );
+}

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::PATIENCE;
 use support::http::get;
 use support::program::{Proxy, Run, asked_over_http, command, deciding, run};
@@ -226,6 +226,21 @@ fn what_is_no_command_ends_the_connection_with_a_reply() {
         let reply = client.reply();
         assert!(reply.as_str().unwrap().contains(why), "{reply}");
         assert!(client.is_closed());
+    }
+}
+
+#[test]
+fn the_keys_that_are_denied_most_are_known_by_either_store() {
+    let redis = Redis::start(&[]);
+    for flags in [&[][..], &["--store", &redis.url(), "--store-deadline", "5s"]] {
+        let server = served(&[&["--denied-keys", "10"], flags].concat());
+        let mut client = Client::to(&server);
+        (0..5).for_each(|_| drop(client.ask(&["CL.THROTTLE", "greedy", "1", "1", "86400"])));
+        client.ask(&["THROTTLE", "modest", "2", "2", "86400"]);
+        let denied = server.admin("/v1/denied").json();
+        let [one] = &denied["denied"].as_array().unwrap()[..] else { panic!("{denied}") };
+        let shown = ["policy", "limit", "key", "count"].map(|name| &one[name]);
+        assert_eq!(shown, [&json!("resp"), &json!("throttle"), &json!("greedy"), &json!(3)]);
     }
 }
 

@@ -74,7 +74,8 @@ impl<S: Store + 'static> DecisionServer<S> {
         let mut next = || counters.next().unwrap_or_default();
         let (throttled, checked) = (next(), BroughtMetrics { enforced: next(), shadow: next() });
         let resp = RespSetup { connections: desk.metrics.connections.clone(), handling, ..resp };
-        let resp = Resp::new(Arc::clone(&desk.store), resp, desk.metrics.resp.clone(), throttled);
+        let (counted, denied) = (desk.metrics.resp.clone(), desk.denied().cloned());
+        let resp = Resp::counting(Arc::clone(&desk.store), resp, counted, throttled, denied);
         let rate_limits = Arc::new(RateLimits::new(Arc::clone(&desk), rate_limits));
         let api = Api::new(Arc::clone(&desk), Arc::clone(&rate_limits), http, handling, checked);
         let grpc = Grpc::new(Arc::clone(&desk), rate_limits, grpc);

@@ -184,6 +184,11 @@ impl<S: Store + 'static> Desk<S> {
         })
     }
 
+    /// The keys denied most, if they are counted.
+    pub(crate) fn denied(&self) -> Option<&Arc<Denied>> {
+        self.operator.denied.as_ref()
+    }
+
     /// What is counted.
     #[must_use]
     pub fn metrics(&self) -> &Arc<Metrics> {

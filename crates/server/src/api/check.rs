@@ -54,7 +54,7 @@ async fn decide<S: Store + 'static>(
     let verdict = face.desk.store.decide(&charges, &mut decisions).await;
     let verdict = verdict.map_err(|error| face.refused(&charges, &error))?;
     if !is_peek {
-        face.count(brought, &decisions, verdict.source);
+        face.count(brought, &charges, &decisions, verdict.source);
     }
     let answer = tidegate::Answer::from_verdict(verdict, &decisions);
     Ok(Rendered::by_brought(answer, brought, &decisions).draft(manner).response(None))

@@ -32,7 +32,7 @@ use std::task::{Context, Poll};
 
 use http::Request;
 use hyper::body::Incoming;
-use tidegate_core::{Decision, Handling, Mode, Source, Store};
+use tidegate_core::{Charge, Decision, Handling, Mode, Source, Store};
 use tidegate_http::Dialects;
 use tower_service::Service;
 
@@ -123,12 +123,16 @@ impl<S: Store + 'static> Api<S> {
 
 impl<S: Store + 'static> Face<S> {
     /// Counts what was decided under limits that a call brought.
-    fn count(&self, brought: &[Brought<'_>], decisions: &[Decision], source: Source) {
+    fn count(&self, brought: &[Brought<'_>], charges: &[Charge<'_>], decisions: &[Decision], source: Source) {
         self.desk.metrics.store.answered(source);
         let limited = brought.iter().filter(|one| one.quota.is_some());
-        for (one, decision) in limited.zip(decisions) {
+        for ((one, charge), decision) in limited.zip(charges).zip(decisions) {
             let counters = if one.mode == Mode::Shadow { &self.metrics.shadow } else { &self.metrics.enforced };
             counters.count(decision, source);
+            self.desk
+                .denied()
+                .into_iter()
+                .for_each(|denied| denied.count_brought(charge, decision, (LIMIT.0, &one.name)));
         }
     }
 }

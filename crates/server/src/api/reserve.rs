@@ -58,7 +58,7 @@ async fn reserve_brought<S: Store + 'static>(face: &Face<S>, brought: &[Brought<
     let mut decisions: Vec<_> = charges.iter().map(|charge| Decision::unmade(&charge.quota)).collect();
     let verdict = face.desk.store.reserve(&charges, &mut decisions, making.id, making.open_for).await;
     let verdict = verdict.map_err(|error| face.refused(&charges, &error))?;
-    face.count(brought, &decisions, verdict.source);
+    face.count(brought, &charges, &decisions, verdict.source);
     let is_made = |(charge, decision): (_, &Decision)| (charge, decision.is_allowed());
     let token = (verdict.allowed && !charges.is_empty())
         .then(|| token::write(making.mac, making.id, charges.iter().zip(&decisions).map(is_made)));

@@ -6,10 +6,10 @@ use tidegate_core::{Charge, Cost, Decision, Source, Store, Time, Verdict};
 use tidegate_http::Sight;
 use tidegate_policy::Peer;
 
-use super::RateLimits;
 use super::asked::{Asked, Asking, Entries, Hits, Manner, Met, Room};
 use super::messages::{Code, DescriptorStatus, RateLimitRequest, RateLimitResponse};
 use super::statuses::{Named, overall, statuses};
+use super::{BROUGHT, RateLimits};
 use crate::grpc::status::{CallError, Code as GrpcCode};
 use crate::imported::imports::Imported;
 use crate::operating::in_force::InForce;
@@ -121,7 +121,9 @@ impl<S: Store + 'static> Now<'_, S> {
         self.in_force.saw(&Sight::from(&GateAnswer { answer, is_matched: asked.is_matched, charged }));
         self.imported.count(charges, decisions, verdict.source);
         for (range, _) in asked.of.iter().zip(met).filter(|(_, met)| matches!(met, Met::Brought(_))) {
-            self.limits.brought.count(&decisions[range.start], verdict.source);
+            let (charge, decision) = (&charges[range.start], &decisions[range.start]);
+            self.limits.brought.count(decision, verdict.source);
+            self.limits.desk.denied().into_iter().for_each(|denied| denied.count_brought(charge, decision, BROUGHT));
         }
         let statuses = statuses(asked, met, self.named(), decisions);
         Concluded { overall: overall(&statuses, met), statuses }

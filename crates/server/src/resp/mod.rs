@@ -31,6 +31,7 @@ use crate::client::connection::{Accepted, End};
 use crate::client::entrance::{HANDSHAKE, Refused};
 use crate::client::serve::serve_each;
 use crate::client::socket::Socket;
+use crate::operating::denied::Denied;
 use crate::telling::metrics::register;
 use crate::{Bounds, Connections, Drain, LimitMetrics, Listener, Tls};
 
@@ -92,6 +93,7 @@ pub(crate) struct Face<S> {
     limit: LimitId,
     metrics: RespMetrics,
     decisions: LimitMetrics,
+    denied: Option<Arc<Denied>>,
     clients: AtomicU64,
 }
 
@@ -99,8 +101,19 @@ impl<S: Store + 'static> Resp<S> {
     /// A face of this store.
     #[must_use]
     pub fn new(store: Arc<S>, setup: RespSetup, metrics: RespMetrics, decisions: LimitMetrics) -> Self {
+        Self::counting(store, setup, metrics, decisions, None)
+    }
+
+    /// The same, with its denials counted by key.
+    pub(crate) fn counting(
+        store: Arc<S>,
+        setup: RespSetup,
+        metrics: RespMetrics,
+        decisions: LimitMetrics,
+        denied: Option<Arc<Denied>>,
+    ) -> Self {
         let limit = LimitId::of(LIMIT.0, LIMIT.1);
-        Self(Arc::new(Face { store, setup, limit, metrics, decisions, clients: AtomicU64::new(0) }))
+        Self(Arc::new(Face { store, setup, limit, metrics, decisions, denied, clients: AtomicU64::new(0) }))
     }
 
     /// Serves clients on these listeners until `shutdown` is ready; then those who are in the middle of a command end it.

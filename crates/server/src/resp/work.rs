@@ -8,11 +8,11 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use tidegate_core::{Charge, Decision, Source, Store};
 
-use super::Face;
 use super::command::Words;
 use super::handshake::{Client, Then};
 use super::reply::Replies;
 use super::throttle::{Dialect, Numbers, Throttle};
+use super::{Face, LIMIT};
 
 /// Decisions that a store elsewhere is asked for together.
 const TOGETHER_MAX: usize = 64;
@@ -81,13 +81,14 @@ impl<S: Store> Work<S> {
     }
 
     fn throttle(&mut self, key: &[u8], throttle: Throttle) -> Step {
+        let charge = charge(&self.face, key, &throttle);
         let now = match self.waiting.is_empty() {
-            true => self.face.store.decide_one_now(&charge(&self.face, key, &throttle)),
+            true => self.face.store.decide_one_now(&charge),
             // It must not overtake those before it.
             false => None,
         };
         match now {
-            Some(decided) => reply(&self.face, &throttle, decided, &mut self.replies),
+            Some(decided) => reply(&self.face, &charge, &throttle, decided, &mut self.replies),
             None if self.waiting.len() == TOGETHER_MAX => return Step::Settle,
             None => self.waiting.push((key.into(), throttle)),
         }
@@ -106,8 +107,8 @@ impl<S: Store> Work<S> {
             let verdict = face.store.decide(&charge, &mut decision).await;
             verdict.map(|verdict| (decision[0], verdict.source))
         }));
-        for ((_, throttle), decided) in waiting.iter().zip(decided.await) {
-            reply(face, throttle, decided, &mut self.replies);
+        for ((key, throttle), decided) in waiting.iter().zip(decided.await) {
+            reply(face, &charge(face, key, throttle), throttle, decided, &mut self.replies);
         }
     }
 }
@@ -119,6 +120,7 @@ fn charge<'a, S>(face: &Face<S>, key: &'a [u8], throttle: &Throttle) -> Charge<'
 
 fn reply<S: Store>(
     face: &Face<S>,
+    charge: &Charge<'_>,
     throttle: &Throttle,
     decided: Result<(Decision, Source), S::Error>,
     to: &mut Replies,
@@ -126,6 +128,7 @@ fn reply<S: Store>(
     match decided {
         Ok((decision, source)) => {
             face.decisions.count(&decision, source);
+            face.denied.iter().for_each(|denied| denied.count_brought(charge, &decision, LIMIT));
             to.integers(&throttle.reply(&decision));
         }
         Err(error) => {

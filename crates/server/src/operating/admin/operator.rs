@@ -271,7 +271,8 @@ impl<S: Store + 'static> Operator<S> {
         shown
     }
 
-    /// The policy, the name and the mode of a limit; nothing if it is not in force any more.
+    /// The policy, the name and the mode of a limit; nothing if it is not in force any more. Each call says the mode of a
+    /// limit that it brings.
     fn place_of(&self, limit: LimitId) -> (Value, Value, Value) {
         let shown = |policy: &str, limit: &NamedLimit| {
             (policy.into(), limit.name.as_str().into(), render::mode(limit.mode).into())
@@ -280,7 +281,11 @@ impl<S: Store + 'static> Operator<S> {
             .in_force
             .with_policies(|policies| policies.place(limit).map(|place| shown(place.policy.name(), place.limit)));
         let imported = || self.imports.in_force().by_id(limit).map(|known| shown(&known.policy, &known.named));
-        by_policy.or_else(imported).unwrap_or_default()
+        let brought = || {
+            let (face, name) = self.denied.as_ref()?.brought(limit)?;
+            Some((face.into(), name.into(), Value::Null))
+        };
+        by_policy.or_else(imported).or_else(brought).unwrap_or_default()
     }
 
     fn forget_denied(&self) -> Done {
